@@ -1,0 +1,39 @@
+package checkpoint
+
+import (
+	"context"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/contract"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+)
+
+// Store keeps records durably. A store is append-only: nothing in it is ever
+// replaced or removed by an execution.
+type Store interface {
+	// Load returns every record of the named execution. None is not an error.
+	// A record that is there but cannot be read is: it might be the one that
+	// says a Job was dispatched. The error is checkpoint-store-failed, or
+	// checkpoint-differs for a record that is no JSON object.
+	Load(ctx context.Context, execution string) (Records, error)
+
+	// Put stores one record, and returns when it is durable. A step that is
+	// stored already must have equal content, else nothing is written and the
+	// error is checkpoint-differs. Any other error is checkpoint-store-failed;
+	// the record may be stored all the same.
+	Put(ctx context.Context, execution string, record Record) error
+}
+
+// Differs returns the failure for a record that is not what it has to be.
+// where is the record's place in the store: a file, an artifact, a key.
+func Differs(where string, format string, args ...any) *failure.Error {
+	return failure.New(failure.CheckpointDiffers, format, args...).At(where)
+}
+
+// parse reads a stored document.
+func parse(where string, data []byte) (contract.Object, error) {
+	object, err := contract.ParseObject(data)
+	if err != nil {
+		return nil, Differs(where, "the retained record cannot be read: %w", err)
+	}
+	return object, nil
+}

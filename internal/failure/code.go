@@ -1,0 +1,76 @@
+package failure
+
+// Code is the stable name of one kind of failure.
+type Code string
+
+// The codes, in the order in which a run can meet them.
+const (
+	ConfigInvalid            Code = "config-invalid"
+	ContextIncomplete        Code = "context-incomplete"
+	CredentialFailed         Code = "credential-failed"
+	ClusterUnreachable       Code = "cluster-unreachable"
+	PermissionDenied         Code = "permission-denied"
+	TemplateUnavailable      Code = "template-unavailable"
+	TemplateDrift            Code = "template-drift"
+	SuspensionChanged        Code = "suspension-changed"
+	IdentityUnavailable      Code = "identity-unavailable"
+	IdentityBindingInvalid   Code = "identity-binding-invalid"
+	IdentityDrift            Code = "identity-drift"
+	CheckpointDiffers        Code = "checkpoint-differs"
+	CheckpointStoreFailed    Code = "checkpoint-store-failed"
+	ClockInvalid             Code = "clock-invalid"
+	ReadbackFailed           Code = "readback-failed"
+	JobWithoutIntent         Code = "job-without-intent"
+	JobContractChanged       Code = "job-contract-changed"
+	CreateRejected           Code = "create-rejected"
+	DispatchAmbiguous        Code = "dispatch-ambiguous"
+	TTLWindowElapsed         Code = "ttl-window-elapsed"
+	JobVanishedAfterDispatch Code = "job-vanished-after-dispatch"
+	JobVanished              Code = "job-vanished"
+	StatusInconsistent       Code = "status-inconsistent"
+	WorkloadCannotStart      Code = "workload-cannot-start"
+	JobFailed                Code = "job-failed"
+	DeadlineExceeded         Code = "deadline-exceeded"
+	Cancelled                Code = "cancelled"
+)
+
+// Meaning tells people what a code stands for and what to do about it, one
+// sentence each.
+type Meaning struct {
+	Code  Code
+	Means string
+	Do    string
+}
+
+// Meanings lists every code once, in the order in which a run can meet them.
+func Meanings() []Meaning { return meanings }
+
+var meanings = []Meaning{
+	{ConfigInvalid, "An input is missing, malformed, or contradicts another one.", "Correct the input that the message names; nothing was read or changed."},
+	{ContextIncomplete, "The context has no pinned digest or identity binding for this template.", "Add the template to the context from the reviewed deployment."},
+	{CredentialFailed, "No credential for the cluster could be had.", "Follow the message; it shows what the identity provider answered."},
+	{ClusterUnreachable, "The API server could not be reached or its certificate could not be verified.", "Check the server name, the network path and the CA in the kubeconfig."},
+	{PermissionDenied, "The API server refused a request by authorization.", "Grant the verb on the resource that the message names; the README has the whole Role."},
+	{TemplateUnavailable, "The CronJob could not be read.", "Check its name and namespace and that the cluster is the right one."},
+	{TemplateDrift, "The live CronJob is not the one that was reviewed.", "Deploy the reviewed CronJob again, or review the change and pin its digest."},
+	{SuspensionChanged, "The CronJob is suspended when it should not be, or the other way round.", "Suspend or resume the CronJob, or change require-suspended."},
+	{IdentityUnavailable, "The ServiceAccount could not be read.", "Check its name and namespace."},
+	{IdentityBindingInvalid, "The pinned identity binding is not consistent in itself or with the context.", "Take the binding from the reviewed deployment again; do not edit it."},
+	{IdentityDrift, "The live ServiceAccount is bound to another identity than the reviewed one.", "Restore the workload identity annotations of the ServiceAccount."},
+	{CheckpointDiffers, "A retained record is not the one this execution would have written.", "Keep the folder as evidence and find out who changed it; do not delete it to get past this."},
+	{CheckpointStoreFailed, "A record could not be read or stored.", "Make the store available and run again; it resumes."},
+	{ClockInvalid, "The clock of this machine is behind the time of a retained record.", "Correct the clock and run again."},
+	{ReadbackFailed, "Whether the Job exists could not be found out.", "Run again when the API server answers; it resumes."},
+	{JobWithoutIntent, "A Job of this execution's name exists, but no record here says that it was to be created.", "Find out who created it; resume from the work folder that has its records."},
+	{JobContractChanged, "The Job in the cluster is not the one this execution describes.", "Find out who changed it; it is neither adopted nor replaced."},
+	{CreateRejected, "The API server refused to create the Job.", "Correct what the server's message names and run again."},
+	{DispatchAmbiguous, "A create got no answer and no Job is there: it may have run and be gone, or still arrive.", "Look in the cluster's audit log; the create is never repeated."},
+	{TTLWindowElapsed, "An intent is so old that its Job may have run and been removed by its TTL.", "Find out from the cluster's logs whether it ran; the create is not repeated."},
+	{JobVanishedAfterDispatch, "The Job was created by an earlier run and is gone, with no record of how it ended.", "Find out from the cluster's logs how it ended; it is not repeated."},
+	{JobVanished, "The Job was deleted while it was waited for.", "Find out who deleted it and how far it came; it is not created again."},
+	{StatusInconsistent, "The Job's status contradicts itself.", "Look at the Job; no outcome is reported for it."},
+	{WorkloadCannotStart, "The Job's pods cannot start.", "Correct what the message names; a re-run resumes waiting."},
+	{JobFailed, "The Job failed.", "Read the workload's log and the Job's conditions."},
+	{DeadlineExceeded, "The Job had not ended when the time was up; it goes on.", "Run again to resume waiting, or give a longer timeout."},
+	{Cancelled, "The run was cancelled; a Job that was created goes on.", "Run again to resume."},
+}
