@@ -1,0 +1,4 @@
+package control
+
+// soReusePort is missing in package syscall for some processors.
+const soReusePort = 0xf
