@@ -135,6 +135,22 @@ func (b Binding) check(r Record) error {
 	return same(where, "checkpoint_digest", r.Content["checkpoint_digest"], digest.String())
 }
 
+// Same holds a retained record against the one that this execution would write.
+// The error is checkpoint-differs and names the first field that differs.
+func (b Binding) Same(want, retained Record) error {
+	if want.Equal(retained) {
+		return nil
+	}
+	where := b.Where(want.Step)
+	for _, key := range slices.Sorted(maps.Keys(want.Content)) {
+		if !equal(want.Content[key], retained.Content[key]) {
+			where += "#" + key
+			break
+		}
+	}
+	return Differs(where, "the retained %s record is not the one that this execution would write", want.Step)
+}
+
 // Where names a record for messages, by the name of its file in the work
 // folder.
 func (b Binding) Where(step Step) string { return fileName(b.execution.Name, step) }

@@ -21,6 +21,21 @@ type History struct {
 	Evidence contract.Object
 }
 
+// String tells the history in a few words.
+func (h History) String() string {
+	switch {
+	case h.Outcome != "":
+		return "ended, " + string(h.Outcome)
+	case h.Dispatched:
+		return "dispatched"
+	case h.Ambiguous:
+		return "dispatched without an answer"
+	case h.IntentAt != nil:
+		return "intent of " + formatTime(*h.IntentAt)
+	}
+	return "none"
+}
+
 // Validate holds retained records against the binding and returns what they
 // say. now is this machine's clock: a recorded time may be at most a minute
 // ahead of it. Manifest and prepared records have no say of their own; [Put]

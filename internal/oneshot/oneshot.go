@@ -16,8 +16,12 @@ import (
 // Plan is what one run is to do.
 type Plan struct {
 	Request contract.Request
-	// SuccessorEnvironments holds the environment of each successor that may
-	// follow a failure, in order. At most [MaxSuccessors].
+	// Successors is how many successors may follow a failure, at most
+	// [MaxSuccessors].
+	Successors int
+	// SuccessorEnvironments holds the environment of each of them, in order.
+	// The number is stated twice on purpose, as the reference has it: a list
+	// that lost an entry is noticed.
 	SuccessorEnvironments []map[string]string
 	// Timeout is how long each execution gets, from its first request to the
 	// end of its Job.

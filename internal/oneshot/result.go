@@ -1,6 +1,7 @@
 package oneshot
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
@@ -57,6 +58,12 @@ type Event struct {
 	Execution string
 	// Text is the event for people: one line.
 	Text string
+	// At is when it happened, on the wall clock with its monotonic reading.
+	At time.Time
+}
+
+func newEvent(kind EventKind, execution, format string, args ...any) Event {
+	return Event{Kind: kind, Execution: execution, Text: fmt.Sprintf(format, args...), At: time.Now()}
 }
 
 // EventKind names what an [Event] tells.

@@ -1,0 +1,104 @@
+package oneshot
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"github.com/aks-oneshot/aks-oneshot/internal/contract"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+)
+
+const (
+	// grace is how long a step that is under way may go on after the run was
+	// told to stop or its time is up. A create and the record that follows it
+	// each get it, and together they stay below the five seconds in which a
+	// stopped run has to be safe.
+	grace = 2 * time.Second
+
+	// absenceMargin is how long before the end of the TTL window an absent Job
+	// stops being a Job that was never created.
+	absenceMargin = time.Minute
+)
+
+// execution is one execution at work.
+type execution struct {
+	*run
+	contract.Execution
+	binding checkpoint.Binding
+}
+
+// open reads what is recorded of the execution and records that it is prepared.
+func (x *execution) open(ctx context.Context) (checkpoint.History, error) {
+	records, err := x.Store.Load(ctx, x.Name)
+	if err != nil {
+		return checkpoint.History{}, x.storeFailure("reading the records of "+x.Name, err)
+	}
+	prepared, err := x.binding.Prepared()
+	if err != nil {
+		return checkpoint.History{}, failure.New(failure.ConfigInvalid, "%w", err)
+	}
+	for _, record := range []checkpoint.Record{x.binding.Manifest(), prepared} {
+		if retained, ok := records[record.Step]; ok {
+			if err := x.binding.Same(record, retained); err != nil {
+				return checkpoint.History{}, err
+			}
+			continue
+		}
+		if err := x.put(ctx, record, nil); err != nil {
+			return checkpoint.History{}, err
+		}
+	}
+	history, err := x.binding.Validate(records, x.now())
+	if err != nil {
+		return checkpoint.History{}, err
+	}
+	if history.IntentAt != nil || history.Dispatched || history.Ambiguous || history.Outcome != "" {
+		x.result.Resumed, x.mayRun = true, true
+		x.notify(EventResumed, "an earlier run left records of %s: %s", x.Name, history)
+	}
+	return history, nil
+}
+
+// replay returns the outcome that a terminal record states. Nothing is read
+// from the cluster: the Job may long be gone.
+func (x *execution) replay(history checkpoint.History) error {
+	x.result.Replayed, x.result.Evidence = true, history.Evidence
+	x.notify(EventReplayed, "the terminal record says that %s %s; nothing is dispatched", x.Name, history.Outcome)
+	return x.ended(history.Outcome)
+}
+
+// ended returns the error for a Job that ended in the given state.
+func (x *execution) ended(state contract.State) error {
+	if state == contract.Succeeded {
+		return nil
+	}
+	return failure.New(failure.JobFailed, "Job %s/%s failed%s", x.Namespace, x.Name, reasons(x.result.Evidence))
+}
+
+// put stores a record durably. It is not given up when the run is told to stop:
+// what is recorded has been done, or is about to be.
+func (x *execution) put(ctx context.Context, record checkpoint.Record, err error) error {
+	if err != nil {
+		return failure.New(failure.CheckpointStoreFailed, "%w", err)
+	}
+	ctx, cancel := withGrace(ctx, grace)
+	defer cancel()
+	if err := x.Store.Put(ctx, x.Name, record); err != nil {
+		return x.storeFailure("storing the "+string(record.Step)+" record of "+x.Name, err)
+	}
+	x.notify(EventRecorded, "recorded: %s", record.Step)
+	return nil
+}
+
+func (x *execution) storeFailure(doing string, err error) error {
+	var coded *failure.Error
+	if errors.As(err, &coded) {
+		return err
+	}
+	if stopped := x.stopped(); stopped != nil {
+		return stopped
+	}
+	return failure.New(failure.CheckpointStoreFailed, "%s: %w", doing, err)
+}
