@@ -1,0 +1,125 @@
+# Everything a developer or CI runs. `make` alone lists it.
+#
+# Needs Go, a C compiler (for the race detector), git and GNU make. What else a
+# target needs it builds or says.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+# The steps share two processors and one test cluster: one after the other they
+# end sooner, and their output stays readable.
+.NOTPARALLEL:
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+# VERSION and COMMIT end up in `aks-oneshot version` and in the image's labels.
+COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
+VERSION ?= $(shell git describe --tags --match 'v*' --dirty 2>/dev/null || echo v0.0.0-dev)
+
+# The same flags in the Dockerfile: the same source gives the same bytes.
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -buildvcs=false
+LDFLAGS  := -s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+
+# -shuffle=on prints the seed; give it back with TESTFLAGS=-shuffle=SEED.
+TESTFLAGS ?=
+GO_TEST_FLAGS := -race -shuffle=on -timeout 20m $(TESTFLAGS)
+
+# How long each fuzz target runs in `make fuzz`.
+FUZZTIME ?= 10s
+
+IMAGE ?= aks-oneshot:dev
+
+##@ Build
+
+.PHONY: build
+build: ## build the stripped static binary bin/aks-oneshot
+	$(GO_BUILD) -ldflags '$(LDFLAGS)' -o bin/aks-oneshot ./cmd/action
+
+.PHONY: image
+image: ## build the container image $(IMAGE) with the docker of this machine
+	docker build --network host \
+		--build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' $(IMAGE_FLAGS) \
+		--tag '$(IMAGE)' .
+
+.PHONY: clean
+clean: ## remove what was built in the tree (the caches outside it stay)
+	rm -rf bin
+
+##@ Check
+
+.PHONY: test
+# Left out: `make bench`, and the figures of `make accept-execution` that come
+# from it. They are medians of many runs and waits of a minute, and mean nothing
+# on a machine that does something else. All that accept-execution asserts about
+# behaviour (vectors, crash matrix, end to end) is in these tests. `make fuzz` is
+# left out too, but the fuzz targets' seeds and finds run as tests.
+test: test-unit test-cluster test-e2e ## run every test, those on a real Kubernetes control plane among them
+
+.PHONY: test-unit
+test-unit: ## run the tests that need nothing but Go
+	@hack/step 'tests of the action' go test $(GO_TEST_FLAGS) ./...
+	@hack/step 'tests of the tools' go -C tools test $(GO_TEST_FLAGS) ./...
+
+.PHONY: test-cluster
+test-cluster: ## run the tests of the test cluster itself
+	@hack/step 'tests of the test cluster' go -C test/cluster test $(GO_TEST_FLAGS) ./...
+
+.PHONY: test-e2e
+test-e2e: ## run the built binary against a real control plane
+	@hack/step 'end-to-end tests' go -C test/e2e test $(GO_TEST_FLAGS) ./...
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME (10s)
+	@hack/fuzz $(FUZZTIME)
+
+.PHONY: lint
+# The cheap ones first: building golangci-lint the first time takes minutes.
+lint: lint-text lint-mod lint-vet lint-actions lint-go ## run every static check
+
+.PHONY: lint-text
+lint-text: ## check formatting, forbidden words and shell scripts
+	@hack/step 'gofmt' hack/check-format
+	@hack/step 'words' hack/check-words
+	@hack/step 'shell scripts' hack/check-shell
+
+.PHONY: lint-mod
+lint-mod: ## check that go.mod and go.sum are tidy and the modules unaltered
+	@hack/step 'go mod tidy' hack/each-module --all go mod tidy -diff
+
+.PHONY: lint-vet
+lint-vet: ## run go vet
+	@hack/step 'go vet' hack/each-module go vet ./...
+
+.PHONY: lint-actions
+lint-actions: ## check action.yml, the workflows, and those shown in the README
+	@hack/step 'workflows' hack/check-actions
+
+.PHONY: lint-go
+lint-go: ## run golangci-lint over every module
+	@hack/step 'golangci-lint' hack/check-go
+
+##@ See it work
+
+.PHONY: demo
+demo: ## show four runs of the action on a real control plane
+	go -C test/e2e run ./cmd/demo
+
+.PHONY: bench
+bench: ## measure the action beside kubectl (BENCH_OUT=FILE also writes JSON)
+	go -C test/e2e run ./cmd/bench
+
+.PHONY: accept-execution
+accept-execution: ## show and check every figure the execution promises
+	go -C test/e2e run ./cmd/accept
+
+.PHONY: cluster-up
+cluster-up: ## start a test cluster: eval "$$(make -s cluster-up)"
+	@go -C test/cluster run ./cmd/cluster up
+
+.PHONY: cluster-down
+cluster-down: ## stop the test cluster and remove all of it
+	@go -C test/cluster run ./cmd/cluster down
+
+.PHONY: help
+help: ## list the targets
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z0-9-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST)) | sed 's/\$$\$$/$$/g; s/\$$(IMAGE)/$(IMAGE)/'
