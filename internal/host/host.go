@@ -1,0 +1,84 @@
+// Package host is what a CI system offers to the action: inputs, outputs,
+// masks, log lines, annotations and a summary. Each system has a package below
+// this one; a plain terminal is one of them.
+package host
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// Host is the system that runs the action. Every method may be called from
+// several goroutines; what is said comes out whole and in the order of the
+// calls.
+//
+// Text handed to a host may come from anywhere, a workload or an API server
+// among them. Whatever it holds, a host shows it as text: it is never obeyed as
+// a command, and never breaks the form it is put into. Secrets that were given
+// to Mask do not come out of any method called later.
+type Host interface {
+	// Name names the system in one word.
+	Name() string
+	// Input is an [Inputs]: what the system was told under this name.
+	Input(name string) (value string, given bool)
+	// Output hands a value to the steps that follow. The name must pass
+	// [CheckOutput]; any other error is of the place the value goes to.
+	Output(name, value string) error
+	// Summary shows the report of the run where people look for it.
+	Summary(Report) error
+	// Mask hides the secret, and each line of it, in everything that follows.
+	// Lines shorter than [MinMask] are left alone.
+	Mask(secret string)
+	// Group opens a section of the log that can be folded away. end closes it;
+	// a second call does nothing. Groups do not nest.
+	Group(title string) (end func())
+	// Log shows plain text, one line of the log for each line of it.
+	Log(text string)
+	// Debug shows text only when the user asked for details.
+	Debug(message string)
+	// Notice, Warning and Error point people at something. The title may be "".
+	Notice(title, message string)
+	Warning(title, message string)
+	Error(title, message string)
+}
+
+// Report is a text in the two forms that hosts show.
+type Report interface {
+	// Markdown is in GitHub's flavour and ends with a newline.
+	Markdown() string
+	// Plain is for a terminal and ends with a newline.
+	Plain() string
+}
+
+// Kind names a system that [Detect] knows.
+type Kind string
+
+// The kinds of hosts.
+const (
+	GitHub   Kind = "github"
+	Terminal Kind = "terminal"
+)
+
+// Detect tells which system runs this process, by the variable that the system
+// sets for just that purpose. What is no CI system we know is a terminal.
+//
+// GITHUB_ACTIONS is "true" in every step (GitHub docs, "Default environment
+// variables").
+func Detect(getenv func(string) string) Kind {
+	if getenv("GITHUB_ACTIONS") == "true" {
+		return GitHub
+	}
+	return Terminal
+}
+
+var outputName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+
+// CheckOutput returns an error for the name of an output that no host takes:
+// names are made of letters, digits, '-' and '_', and do not begin with a digit
+// or '-'.
+func CheckOutput(name string) error {
+	if !outputName.MatchString(name) {
+		return fmt.Errorf("could not set output %q: a name is made of letters, digits, '-' and '_'", name)
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package host
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"unicode"
+)
+
+var (
+	// escapeSequence is a terminal's control sequence (ECMA-48, CSI): colours
+	// and cursor movements.
+	escapeSequence = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]`)
+	// colonCommand is the beginning of "::name::" as the runner may see it.
+	colonCommand = regexp.MustCompile(`^[^!-~]*:[^ -~]*:`)
+	// hashCommand is a "##[name]" or "##vso[name]" as runner and agent may see
+	// it, anywhere in a line.
+	hashCommand = regexp.MustCompile(`(#[^ -~]*#)([^ -~]*(?:[vV][^ -~]*[sS][^ -~]*[oO][^ -~]*)?\[)`)
+	lineEnds    = strings.NewReplacer("\r\n", "\n", "\r", "\n")
+)
+
+// Lines cuts text into the lines that a log shows, each made harmless: it can
+// be printed as it is without being a command to GitHub's runner or to the
+// Azure Pipelines agent, and without steering a terminal. A newline at the end
+// begins no further line.
+//
+// Both programs cut what a process prints at LF, CR and CRLF. To the runner a
+// line is a command when it begins with "::" after white space, or has "##["
+// anywhere (actions/runner, ActionCommand); to the agent when it has "##vso["
+// or "##[" (Azure Pipelines docs, "Logging commands"). They compare by culture,
+// in which some characters count for nothing, so whatever is not printable
+// ASCII is looked through here.
+//
+// Other text comes out as it is, but for colour codes, which are dropped, and
+// control and invisible characters, which are shown escaped.
+func Lines(text string) []string {
+	lines := strings.Split(strings.TrimSuffix(lineEnds.Replace(text), "\n"), "\n")
+	for i, line := range lines {
+		line = visible(escapeSequence.ReplaceAllString(line, ""))
+		if colonCommand.MatchString(line) {
+			line = "| " + line
+		}
+		lines[i] = hashCommand.ReplaceAllString(line, "$1 $2")
+	}
+	return lines
+}
+
+// visible shows every character that has no shape of its own as an escape.
+// Tabs stay.
+func visible(line string) string {
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(line, "\uFFFD") {
+		switch {
+		case r == '\t' || unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r < 0x100:
+			fmt.Fprintf(&b, `\x%02x`, r)
+		case r < 0x10000:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		default:
+			fmt.Fprintf(&b, `\U%08x`, r)
+		}
+	}
+	return b.String()
+}

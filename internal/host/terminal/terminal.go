@@ -1,0 +1,177 @@
+// Package terminal is the host where there is none: a person, or a script, in
+// front of standard output and standard error.
+//
+// Standard output carries the outputs, one name=value a line, and nothing else,
+// so that a script can read it. Everything for people goes to standard error.
+package terminal
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/host"
+)
+
+// Host is a terminal.
+type Host struct {
+	// Colour has titles of annotations stand out.
+	Colour bool
+	// Verbose has Debug print.
+	Verbose bool
+
+	stdout, stderr io.Writer
+	inputs         host.Inputs
+	masks          host.Masks
+	// mu keeps what is printed whole and in order.
+	mu sync.Mutex
+	// indent sets the lines of a group off.
+	indent string
+}
+
+var _ host.Host = (*Host)(nil)
+
+// New returns the host for a process with these two streams and the environment
+// that getenv reads. There is colour when standard error is a terminal and
+// NO_COLOR is unset (no-color.org), and debug text where RUNNER_DEBUG or
+// SYSTEM_DEBUG ask for it, as CI systems do.
+func New(stdout, stderr io.Writer, getenv func(string) string) *Host {
+	return &Host{
+		Colour:  isTerminal(stderr) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb",
+		Verbose: getenv("RUNNER_DEBUG") == "1" || strings.EqualFold(getenv("SYSTEM_DEBUG"), "true"),
+		stdout:  stdout,
+		stderr:  stderr,
+		inputs:  host.Env(getenv),
+	}
+}
+
+// isTerminal reports whether w is a character device.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Name implements [host.Host].
+func (h *Host) Name() string { return string(host.Terminal) }
+
+// Input implements [host.Host].
+func (h *Host) Input(name string) (value string, given bool) { return h.inputs(name) }
+
+// Mask implements [host.Host].
+func (h *Host) Mask(secret string) { h.masks.Add(secret) }
+
+// Output implements [host.Host]. A value that is not one plain line is written
+// as a JSON string, and so is one that could be taken for a JSON string.
+func (h *Host) Output(name, value string) error {
+	if err := host.CheckOutput(name); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	value = h.masks.Hide(value)
+	if strings.HasPrefix(value, `"`) || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		var b bytes.Buffer
+		enc := json.NewEncoder(&b)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(value); err != nil {
+			return fmt.Errorf("could not encode output %s: %w", name, err)
+		}
+		value = strings.TrimSuffix(b.String(), "\n")
+	}
+	if _, err := fmt.Fprintf(h.stdout, "%s=%s\n", name, value); err != nil {
+		return fmt.Errorf("could not write output %s to standard output: %w", name, err)
+	}
+	return nil
+}
+
+// Summary implements [host.Host].
+func (h *Host) Summary(report host.Report) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.print("", "\n"+report.Plain()); err != nil {
+		return fmt.Errorf("could not write the summary to standard error: %w", err)
+	}
+	return nil
+}
+
+// Group implements [host.Host].
+func (h *Host) Group(title string) (end func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.indent = ""
+	h.say("", title)
+	h.indent = "  "
+	return sync.OnceFunc(func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.indent = ""
+	})
+}
+
+// Log implements [host.Host].
+func (h *Host) Log(text string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.say("", text)
+}
+
+// Debug implements [host.Host].
+func (h *Host) Debug(message string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.Verbose {
+		h.say(h.paint("debug: ", "2"), message)
+	}
+}
+
+// Notice implements [host.Host].
+func (h *Host) Notice(title, message string) { h.annotate("notice", "36", title, message) }
+
+// Warning implements [host.Host].
+func (h *Host) Warning(title, message string) { h.annotate("warning", "33", title, message) }
+
+// Error implements [host.Host].
+func (h *Host) Error(title, message string) { h.annotate("error", "31", title, message) }
+
+func (h *Host) annotate(level, colour, title, message string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if title != "" {
+		message = title + ": " + message
+	}
+	h.say(h.paint(level+": ", colour), message)
+}
+
+// paint wraps text in a colour (ECMA-48, SGR).
+func (h *Host) paint(text, colour string) string {
+	if !h.Colour {
+		return text
+	}
+	return "\x1b[" + colour + "m" + text + "\x1b[0m"
+}
+
+// say prints text where nobody can be told that it could not be printed.
+func (h *Host) say(lead, text string) { _ = h.print(lead, text) }
+
+// print writes the lines of text in one go, harmless and without secrets. lead
+// is our own and goes before the first line.
+func (h *Host) print(lead, text string) error {
+	var b strings.Builder
+	for i, line := range host.Lines(h.masks.Hide(text)) {
+		if i > 0 {
+			lead = ""
+		}
+		b.WriteString(h.indent + lead + h.masks.Hide(line) + "\n")
+	}
+	_, err := io.WriteString(h.stderr, b.String())
+	return err
+}
