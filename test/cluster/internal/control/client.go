@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -39,26 +40,31 @@ func newClient(server, caFile, token string) (*client, error) {
 
 // get reads a path into a value, or only asks when there is none.
 func (c *client) get(ctx context.Context, path string, into any) error {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.server+path, nil)
+	return c.do(ctx, http.MethodGet, path, "", into)
+}
+
+func (c *client) do(ctx context.Context, method, path, body string, into any) error {
+	req, err := http.NewRequestWithContext(ctx, method, c.server+path, strings.NewReader(body))
 	if err != nil {
 		return err
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	req.Header.Set("User-Agent", "test-cluster")
+	req.Header.Set("Content-Type", "application/json")
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
+	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return err
 	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET %s: %s: %.300s", path, resp.Status, body)
+	if resp.StatusCode/100 != 2 {
+		return fmt.Errorf("%s %s: %s: %.300s", method, path, resp.Status, answer)
 	}
 	if into == nil {
 		return nil
 	}
-	return json.Unmarshal(body, into)
+	return json.Unmarshal(answer, into)
 }

@@ -69,8 +69,7 @@ func (c *Cluster) realNode(ctx context.Context, up <-chan struct{}) error {
 			c.note("node")
 			return nil
 		}
-		// Somebody may have taken the port between our look and the kubelet's.
-		if c.kubelet.ended() == nil || !strings.Contains(Tail(c.kubelet.log, 50), "address already in use") {
+		if c.kubelet.ended() == nil || !strings.Contains(Tail(c.kubelet.log, 50), portTaken) {
 			break
 		}
 	}

@@ -40,3 +40,6 @@ func freePort() (int, error) {
 	}
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
+
+// portTaken is what a program says that was too late: it gets another try.
+const portTaken = "address already in use"
