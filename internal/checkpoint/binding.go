@@ -106,10 +106,13 @@ func known(step Step) []string {
 	return nil
 }
 
-// check holds a retained record against the binding. Records of steps other
-// than the terminal one must have exactly the known fields.
-func (b Binding) check(r Record) error {
-	where := b.Where(r.Step)
+// check holds the retained record of a step against the binding. Records of
+// steps other than the terminal one must have exactly the known fields.
+func (b Binding) check(step Step, r Record) error {
+	where := b.Where(step)
+	if r.Step != step {
+		return Differs(where, "the retained record is one of the step %s", show(string(r.Step)))
+	}
 	for _, key := range slices.Sorted(maps.Keys(b.fields)) {
 		if err := same(where, key, r.Content[key], b.fields[key]); err != nil {
 			return err
@@ -119,7 +122,7 @@ func (b Binding) check(r Record) error {
 		return err
 	}
 	if r.Step != Terminal {
-		for key := range r.Content {
+		for _, key := range slices.Sorted(maps.Keys(r.Content)) {
 			_, bound := b.fields[key]
 			if !bound && key != "state" && key != "checkpoint_digest" && !slices.Contains(known(r.Step), key) {
 				return Differs(where+"#"+key, "the retained record has a field it should not have")
@@ -159,7 +162,7 @@ func same(where, key string, have, want any) error {
 	if equal(have, want) {
 		return nil
 	}
-	return Differs(where+"#"+key, "the retained record has %v, this execution has %v", have, want)
+	return Differs(where+"#"+key, "the retained record has %s, this execution has %s", show(have), show(want))
 }
 
 func equal(a, b any) bool {

@@ -53,7 +53,7 @@ func (b Binding) Validate(records Records, now time.Time) (History, error) {
 		if !ok {
 			continue
 		}
-		if err := b.check(r); err != nil {
+		if err := b.check(step, r); err != nil {
 			return History{}, err
 		}
 		switch step {
@@ -80,13 +80,13 @@ func (b Binding) Validate(records Records, now time.Time) (History, error) {
 
 func (b Binding) terminal(r Record) (History, error) {
 	where := b.Where(Terminal)
-	if err := b.check(r); err != nil {
+	if err := b.check(Terminal, r); err != nil {
 		return History{}, err
 	}
 	outcome, _ := r.Content["outcome"].(string)
 	state := contract.State(outcome)
 	if state != contract.Succeeded && state != contract.Failed {
-		return History{}, Differs(where+"#outcome", "the retained record has %v, want succeeded or failed", r.Content["outcome"])
+		return History{}, Differs(where+"#outcome", "the retained record has %s, want succeeded or failed", show(r.Content["outcome"]))
 	}
 	evidence, ok := r.Content["terminal_evidence"].(map[string]any)
 	if !ok {
@@ -96,13 +96,16 @@ func (b Binding) terminal(r Record) (History, error) {
 	if err != nil {
 		return History{}, Differs(where+"#terminal_evidence", "the retained evidence cannot be digested: %w", err)
 	}
-	for key, want := range map[string]any{
-		"terminal_evidence_digest":     digest.String(),
-		"observed_job_contract_digest": b.execution.ContractDigest.String(),
-		"effect_verified":              state == contract.Succeeded,
-		"mutation_performed":           true,
+	for _, field := range []struct {
+		key  string
+		want any
+	}{
+		{"terminal_evidence_digest", digest.String()},
+		{"observed_job_contract_digest", b.execution.ContractDigest.String()},
+		{"effect_verified", state == contract.Succeeded},
+		{"mutation_performed", true},
 	} {
-		if err := same(where, key, r.Content[key], want); err != nil {
+		if err := same(where, field.key, r.Content[field.key], field.want); err != nil {
 			return History{}, err
 		}
 	}
@@ -113,9 +116,10 @@ func (b Binding) recordedAt(r Record, now time.Time) (time.Time, error) {
 	where := b.Where(r.Step) + "#recorded_at"
 	text, _ := r.Content["recorded_at"].(string)
 	// RFC 3339 is what both implementations write; it always has a zone.
-	at, err := time.Parse(time.RFC3339Nano, text)
-	if err != nil {
-		return time.Time{}, Differs(where, "the retained record has %v, want a time with a zone", r.Content["recorded_at"])
+	// UnmarshalText is strict about it, unlike [time.Parse].
+	var at time.Time
+	if err := at.UnmarshalText([]byte(text)); err != nil {
+		return time.Time{}, Differs(where, "the retained record has %s, want a time with a zone", show(r.Content["recorded_at"]))
 	}
 	if at.After(now.Add(clockSkew)) {
 		return time.Time{}, Differs(where, "the retained record is from %s, more than %s ahead of this machine's clock (%s)",

@@ -1,0 +1,116 @@
+package private
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const openFolder = unix.O_RDONLY | unix.O_DIRECTORY
+
+// walk opens a private folder, coming from the root and holding every folder on
+// the way against the rules. With create, components that are missing at the
+// end of the path are made.
+func walk(path string, create bool) (*os.File, error) {
+	if err := checkPath(path); err != nil {
+		return nil, err
+	}
+	here, err := os.Open("/")
+	if err != nil {
+		return nil, err
+	}
+	check := checkAncestor
+	names := strings.Split(path[1:], "/")
+	for i := 0; ; i++ {
+		if i == len(names) {
+			check = checkFolder
+		}
+		st, err := stat(here)
+		if err == nil {
+			err = check(here.Name(), st)
+		}
+		if err == nil && i == len(names) {
+			return here, nil
+		}
+		var next *os.File
+		if err == nil {
+			next, err = enter(here, names[i], create)
+		}
+		_ = here.Close() // nothing was written through it
+		if err != nil {
+			return nil, err
+		}
+		here = next
+	}
+}
+
+func checkPath(path string) error {
+	const fix = "Give an absolute path as it is spelt by realpath(1), without . and .. and without a slash at its end"
+	switch {
+	case path == "":
+		return &Violation{"the path", "is empty", fix}
+	case strings.ContainsRune(path, 0):
+		return &Violation{"the path", "holds a NUL", fix}
+	case !filepath.IsAbs(path):
+		return &Violation{path, "is not an absolute path", fix}
+	case filepath.Clean(path) != path:
+		return &Violation{path, "is not a clean path", fix}
+	case path == "/":
+		return &Violation{path, "cannot be a private folder", fix}
+	}
+	return nil
+}
+
+// enter opens a folder in a folder, or makes it.
+func enter(parent *os.File, name string, create bool) (*os.File, error) {
+	next, err := openAt(parent, name, openFolder)
+	switch {
+	case err == nil:
+		return next, nil
+	case create && errors.Is(err, fs.ErrNotExist):
+		return makeFolder(parent, name)
+	}
+	// The errno of a symbolic link differs between systems; the status does not.
+	st, statErr := statAt(parent, name)
+	if statErr != nil {
+		return nil, err
+	}
+	switch kind := uint32(st.Mode) & unix.S_IFMT; kind {
+	case unix.S_IFDIR:
+		return nil, err
+	case unix.S_IFLNK:
+		return nil, &Violation{within(parent, name), "is a symbolic link",
+			"Give the path that it leads to, as it is spelt by realpath(1)"}
+	default:
+		return nil, &Violation{within(parent, name), "is " + kindName(kind) + ", must be a folder", "Give another path"}
+	}
+}
+
+// makeFolder makes a private folder durably. One that another process made in
+// the meantime is fine; the caller checks it like any other.
+func makeFolder(parent *os.File, name string) (*os.File, error) {
+	err := uninterrupted(func() error { return unix.Mkdirat(descriptor(parent), name, folderMode) })
+	made := err == nil
+	if err != nil && !errors.Is(err, unix.EEXIST) {
+		return nil, &fs.PathError{Op: "mkdir", Path: within(parent, name), Err: err}
+	}
+	folder, err := openAt(parent, name, openFolder)
+	if err != nil {
+		return nil, err
+	}
+	if made {
+		// The umask takes bits away and a set-group-id parent adds one.
+		if err = folder.Chmod(folderMode); err == nil {
+			err = parent.Sync()
+		}
+		if err != nil {
+			_ = folder.Close()
+			return nil, err
+		}
+	}
+	return folder, nil
+}
