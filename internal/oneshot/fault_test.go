@@ -1,0 +1,94 @@
+package oneshot
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// fault is one thing that goes wrong in a run, at one call.
+type fault struct {
+	// at is the call: what it does and the how manieth of its kind it is.
+	at   string
+	kind faultKind
+}
+
+// faultKind is how a call goes wrong.
+type faultKind string
+
+const (
+	noFault faultKind = ""
+	// failBefore: the call fails and had no effect.
+	failBefore faultKind = "fail before"
+	// failAfter: the call had its effect, and fails all the same.
+	failAfter faultKind = "fail after taking effect"
+	// failLate: the call fails, and has its effect some seconds later.
+	failLate faultKind = "fail, take effect late"
+	// crashBefore, crashAfter: the process dies before or after the effect.
+	crashBefore faultKind = "crash before"
+	crashAfter  faultKind = "crash after"
+	// hangBefore, hangAfter: no answer until the deadline, without or with the
+	// effect.
+	hangBefore faultKind = "hang until the deadline"
+	hangAfter  faultKind = "take effect, hang until the deadline"
+	// timeOutBefore, timeOutAfter: the request's own time is up.
+	timeOutBefore faultKind = "time out"
+	timeOutAfter  faultKind = "take effect, time out"
+	timeOutLate   faultKind = "time out, take effect late"
+	// cancelBefore: the run is told to stop at that moment.
+	cancelBefore faultKind = "cancel"
+)
+
+var faultKinds = []faultKind{
+	failBefore, failAfter, failLate, crashBefore, crashAfter,
+	hangBefore, hangAfter, timeOutBefore, timeOutAfter, timeOutLate, cancelBefore,
+}
+
+var errFault = errors.New("an injected fault")
+
+// late is how long an effect takes that comes after its caller gave up.
+const late = 7 * time.Second
+
+func (k faultKind) strike(ctx context.Context, p *process, what string, effect func() error) error {
+	failed := func(kind Kind) error {
+		if what == "load" || what[:3] == "put" {
+			return errFault
+		}
+		return &CallError{Verb: what, Kind: kind, Err: errFault}
+	}
+	take := func() { _ = p.do(effect) } // its caller never learns how it went
+	switch k {
+	case failBefore:
+		return failed(Unavailable)
+	case failAfter:
+		take()
+		return failed(Unavailable)
+	case failLate:
+		time.AfterFunc(late, take)
+		return failed(Unavailable)
+	case crashBefore:
+		p.kill()
+		return p.block(ctx)
+	case crashAfter:
+		take()
+		p.kill()
+		return p.block(ctx)
+	case hangBefore:
+		return p.block(ctx)
+	case hangAfter:
+		take()
+		return p.block(ctx)
+	case timeOutBefore:
+		return failed(TimedOut)
+	case timeOutAfter:
+		take()
+		return failed(TimedOut)
+	case timeOutLate:
+		time.AfterFunc(late, take)
+		return failed(TimedOut)
+	case cancelBefore:
+		p.stop()
+		return p.do(effect)
+	}
+	return p.do(effect)
+}

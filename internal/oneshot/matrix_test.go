@@ -1,0 +1,248 @@
+package oneshot
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"github.com/aks-oneshot/aks-oneshot/internal/contract"
+)
+
+// The crash matrix runs the engine through every schedule of faults: each call
+// of a first run gone wrong in each way, then each call of the run that resumes,
+// then runs that nothing disturbs. After each schedule the promises are checked
+// against what the world saw.
+
+const (
+	matrixTimeout = time.Minute
+	// matrixRuns is how many runs a schedule has: two that faults may strike and
+	// two that are left alone.
+	matrixRuns = 4
+)
+
+// setting is what a schedule plays in.
+type setting struct {
+	name string
+	// pause is the time between one run and the next.
+	pause time.Duration
+	first fate
+	// successors and successor are how many may follow, and what becomes of them.
+	successors int
+	successor  fate
+}
+
+var settings = []setting{
+	{name: "succeeds, resumed soon", pause: 20 * time.Second, first: fate{contract.Succeeded, 2 * time.Second}},
+	{name: "succeeds, resumed after the TTL", pause: 2 * time.Hour, first: fate{contract.Succeeded, 2 * time.Second}},
+	{name: "fails, successor succeeds", pause: 20 * time.Second, first: fate{contract.Failed, time.Second},
+		successors: 1, successor: fate{contract.Succeeded, time.Second}},
+	{name: "fails, successor fails, resumed after the TTL", pause: 2 * time.Hour, first: fate{contract.Failed, time.Second},
+		successors: 1, successor: fate{contract.Failed, time.Second}},
+}
+
+// schedule is a setting and the faults of its first runs.
+type schedule struct {
+	setting
+	faults []fault
+}
+
+func (s schedule) String() string {
+	var b strings.Builder
+	b.WriteString(s.name)
+	for i, f := range s.faults {
+		fmt.Fprintf(&b, "; run %d: %s at %s", i+1, f.kind, f.at)
+	}
+	return b.String()
+}
+
+// TestCrashMatrix checks the promises over every schedule. With
+// ONESHOT_MATRIX=full both of the first runs are struck at every call; without,
+// the second run is struck at every call for every eighth first fault only,
+// which takes seconds under the race detector.
+func TestCrashMatrix(t *testing.T) {
+	full := os.Getenv("ONESHOT_MATRIX") == "full"
+	var schedules, violations atomic.Int64
+	t.Run("settings", func(t *testing.T) {
+		for _, setting := range settings {
+			t.Run(setting.name, func(t *testing.T) {
+				t.Parallel()
+				n := 0
+				check := func(s schedule) []string {
+					schedules.Add(1)
+					calls, broken := s.play(t)
+					for _, violation := range broken {
+						if violations.Add(1) <= 20 {
+							t.Errorf("violation: %s\n  schedule: %s", violation, s)
+						}
+					}
+					return calls
+				}
+				for _, at := range check(schedule{setting: setting}) {
+					for _, kind := range faultKinds {
+						n++
+						first := fault{at, kind}
+						calls := check(schedule{setting, []fault{first}})
+						if !full && n%8 != 0 {
+							continue
+						}
+						for _, at := range calls {
+							for _, kind := range faultKinds {
+								check(schedule{setting, []fault{first, {at, kind}}})
+							}
+						}
+					}
+				}
+			})
+		}
+	})
+	t.Logf("crash matrix: %d schedules, %d violations", schedules.Load(), violations.Load())
+	if schedules.Load() < 1000 {
+		t.Errorf("only %d schedules ran", schedules.Load())
+	}
+}
+
+// play runs the schedule in a world of its own. It returns the calls of the
+// first run that no fault struck, and every promise that was broken.
+func (s schedule) play(t *testing.T) (calls []string, broken []string) {
+	synctest.Test(t, func(*testing.T) {
+		w := newWorld(testCronJob(), testServiceAccount())
+		w.fate["inventory"], w.fate["inventory-retry-1"] = s.first, s.successor
+		var past []*process
+		for n := range matrixRuns {
+			p := &process{world: w, seen: map[string]int{}}
+			if n < len(s.faults) {
+				p.fault = s.faults[n]
+			}
+			result, err := s.run(p)
+			past = append(past, p)
+			broken = append(broken, p.judge(s, result, err)...)
+			if n == len(s.faults) {
+				calls = p.calls
+			}
+			if n == matrixRuns-1 {
+				broken = append(broken, s.judgeEnd(w, past, result, err)...)
+			}
+			time.Sleep(s.pause)
+		}
+		broken = append(broken, judgeWorld(w, past)...)
+	})
+	return calls, broken
+}
+
+func (s schedule) run(p *process) (Result, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	p.cancel = cancel
+	plan := testPlan()
+	plan.Timeout = matrixTimeout
+	for range s.successors {
+		plan.Successors++
+		plan.SuccessorEnvironments = append(plan.SuccessorEnvironments, map[string]string{"PROGRESS_RUN_ID": "again"})
+	}
+	engine := &Engine{Cluster: p, Store: p}
+	return engine.Run(ctx, plan)
+}
+
+// judge checks what can be said of one run: that it told the truth and ended in
+// time.
+func (p *process) judge(s schedule, result Result, err error) (broken []string) {
+	if p.dead {
+		return nil // nobody heard what it said
+	}
+	w := p.world
+	if (err == nil) != (result.Outcome == Succeeded) {
+		broken = append(broken, fmt.Sprintf("the outcome %s came with the error %v", result.Outcome, err))
+	}
+	truth := w.jobs[result.Execution.Name]
+	want := map[Outcome]contract.State{Succeeded: contract.Succeeded, Failed: contract.Failed}[result.Outcome]
+	if want != "" && (truth == nil || truth.fate.state != want || time.Since(truth.created) < truth.fate.after) {
+		broken = append(broken, fmt.Sprintf("promise 5: the outcome %s is not what became of the Job", result.Outcome))
+	}
+	if most := time.Duration(1+s.successors)*matrixTimeout + 4*grace; result.Duration > most {
+		broken = append(broken, fmt.Sprintf("promise 6: the run took %s, its deadline and grace are %s", result.Duration, most))
+	}
+	if p.stopped && time.Since(p.stoppedAt) > 5*time.Second {
+		broken = append(broken, fmt.Sprintf("promise 6: the run ended %s after it was told to stop", time.Since(p.stoppedAt)))
+	}
+	return broken
+}
+
+// judgeEnd checks that the tool is of use: once nothing disturbs it any more, it
+// knows how the Job ended, unless there is a reason not to.
+func (s schedule) judgeEnd(w *world, past []*process, result Result, err error) []string {
+	if s.pause > time.Hour {
+		// A Job may have come and gone unseen.
+		if result.Outcome == Succeeded || result.Outcome == Failed || result.Outcome == Unknown {
+			return nil
+		}
+		return []string{fmt.Sprintf("the last run ended %s: %v", result.Outcome, err)}
+	}
+	for _, p := range past {
+		for _, a := range p.attempts {
+			if a.unanswered && w.jobs[a.name] == nil {
+				return nil // never repeated, by the dialect
+			}
+		}
+	}
+	if result.Outcome != Succeeded {
+		return []string{fmt.Sprintf("the last run, which nothing disturbed, ended %s: %v", result.Outcome, err)}
+	}
+	return nil
+}
+
+// judgeWorld checks promises 1 to 5 against the log of all effects.
+func judgeWorld(w *world, past []*process) (broken []string) {
+	created := map[string]time.Time{}
+	intended := map[string]time.Time{}
+	for _, e := range w.log {
+		switch {
+		case e.what == "put" && e.step == checkpoint.Intent:
+			intended[e.name] = e.at
+		case e.what == "create":
+			if _, twice := created[e.name]; twice {
+				broken = append(broken, fmt.Sprintf("promise 1: %s was created twice", e.name))
+			}
+			created[e.name] = e.at
+			if !e.recorded[e.name][checkpoint.Intent] {
+				broken = append(broken, fmt.Sprintf("promise 2: %s was created before an intent was durable", e.name))
+			}
+			if strings.Contains(e.name, "-retry-") && !predecessorFailed(w, e) {
+				broken = append(broken, fmt.Sprintf("promise 4: the successor %s was created before its predecessor had failed", e.name))
+			}
+		}
+	}
+	unanswered := map[string]bool{}
+	for _, p := range past {
+		for _, a := range p.attempts {
+			if unanswered[a.name] {
+				broken = append(broken, fmt.Sprintf("promise 3: the create of %s had timed out and was repeated", a.name))
+			}
+			unanswered[a.name] = unanswered[a.name] || a.unanswered
+			if at, ok := intended[a.name]; ok && a.at.After(at.Add(time.Hour-absenceMargin)) {
+				broken = append(broken, fmt.Sprintf("promise 3: a create of %s was sent %s after the intent", a.name, a.at.Sub(at)))
+			}
+		}
+	}
+	for name, records := range w.records {
+		if r, ok := records[checkpoint.Terminal]; ok && (w.jobs[name] == nil || string(w.jobs[name].fate.state) != r.Content["outcome"]) {
+			broken = append(broken, fmt.Sprintf("promise 5: the terminal record of %s is not what became of the Job", name))
+		}
+	}
+	return broken
+}
+
+func predecessorFailed(w *world, e effect) bool {
+	for name, steps := range e.recorded {
+		if !strings.Contains(name, "-retry-") && steps[checkpoint.Terminal] {
+			job := w.jobs[name]
+			return job != nil && job.fate.state == contract.Failed && e.at.Sub(job.created) >= job.fate.after
+		}
+	}
+	return false
+}
