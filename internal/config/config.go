@@ -1,0 +1,149 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/contract"
+	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
+)
+
+// Config is what one run is to do, and the places it needs.
+type Config struct {
+	Plan oneshot.Plan
+	// Kubeconfig is where the credential for the cluster is.
+	Kubeconfig Kubeconfig
+	// WorkDir is the absolute path of the folder of the records.
+	WorkDir string
+}
+
+// Kubeconfig is either a file or its content.
+type Kubeconfig struct {
+	// Path is the absolute path of the file, "" when Content is there.
+	Path string
+	// Content is the kubeconfig itself.
+	Content []byte
+	// Input names the input that it came from, for messages.
+	Input string
+}
+
+// Lookup returns the value of the named input and whether one was given.
+type Lookup func(name string) (value string, given bool)
+
+// Source is where inputs come from.
+type Source struct {
+	// Args are the flags of the command line.
+	Args []string
+	// Lookup asks the CI system for an input.
+	Lookup Lookup
+	// Getenv reads the environment, which says where this user keeps state.
+	Getenv func(string) string
+	// UID is the user that the process runs as; root has a work folder of its
+	// own.
+	UID int
+}
+
+// Read returns the checked configuration. The only thing it reads beside the
+// source is the context file.
+//
+// The error is [Errors]: everything that is wrong, each with the input's name.
+// Most are config-invalid; what a context does not pin is context-incomplete,
+// and a context that contradicts itself has the codes of
+// [contract.Context.Pins].
+func Read(src Source) (Config, error) {
+	p := &problems{}
+	v := gather(p, src.Args, src.Lookup)
+	c := Config{}
+	c.Plan.Request = readRequest(p, v)
+	c.Plan.Timeout = readTimeout(p, v)
+	c.Plan.Successors, c.Plan.SuccessorEnvironments = readSuccessors(p, v, c.Plan.Request)
+	pins := readContext(p, v, &c.Plan.Request)
+	c.Kubeconfig = readKubeconfig(p, v, pins)
+	c.WorkDir = readWorkDir(p, v, src)
+	if have := v.text(dialect); have != "fdai/v1" {
+		p.add(dialect, "is %q; fdai/v1 is the only contract so far", have)
+	}
+	if err := p.err(); err != nil {
+		return Config{}, err
+	}
+	return c, nil
+}
+
+// text returns an input that is one line, without white space around it.
+func (v values) text(name string) string { return strings.TrimSpace(v[name]) }
+
+// given reports whether an input has a value.
+func (v values) given(name string) bool { return v.text(name) != "" }
+
+// parsed hands an input that has a value to a parser. Whether one may be
+// missing is decided elsewhere.
+func parsed[T any](p *problems, v values, name string, parse func(string) (T, error)) T {
+	var zero T
+	if !v.given(name) {
+		return zero
+	}
+	out, err := parse(v.text(name))
+	if err != nil {
+		p.add(name, "%w", err)
+		return zero
+	}
+	return out
+}
+
+func readKubeconfig(p *problems, v values, pinned pinned) Kubeconfig {
+	if v.given(kubeconfigContent) {
+		if v.given(kubeconfig) {
+			p.add(kubeconfigContent, "is given beside %s; give one of them", kubeconfig)
+		}
+		return Kubeconfig{Content: []byte(v[kubeconfigContent]), Input: kubeconfigContent}
+	}
+	path, input := v.text(kubeconfig), kubeconfig
+	if path == "" {
+		path, input = pinned.kubeconfig, contextFile+"#kubeconfig"
+	}
+	if path == "" {
+		// A context that could not be read may well have named one.
+		if !p.with(contextFile) && !p.with(kubeconfig) {
+			p.add(kubeconfig, "is missing: neither it nor %s is given%s", kubeconfigContent, pinned.noKubeconfig())
+		}
+		return Kubeconfig{}
+	}
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		p.add(kubeconfig, "making %q absolute: %w", path, err)
+	}
+	return Kubeconfig{Path: absolute, Input: input}
+}
+
+// readRequest reads what the caller expects of the template and what is
+// different in this run. The pins come from the context.
+func readRequest(p *problems, v values) contract.Request {
+	q := contract.Request{
+		Template:       parsed(p, v, cronJob, contract.ParseLabel),
+		Namespace:      parsed(p, v, namespace, contract.ParseLabel),
+		Purpose:        parsed(p, v, purpose, contract.ParseLabel),
+		Container:      parsed(p, v, container, contract.ParseLabel),
+		Image:          parsed(p, v, image, contract.ParseImage),
+		ServiceAccount: parsed(p, v, serviceAccount, contract.ParseLabel),
+	}
+	if want, _ := find(namespace); q.Namespace.String() != want.Default && !p.with(namespace) {
+		p.add(namespace, "is %q; the fdai/v1 contract knows only %s", q.Namespace, want.Default)
+		q.Namespace = contract.Label{}
+	}
+	q.Command = checkList(p, command, readList(p, command, v[command]))
+	if len(q.Command) == 0 && !p.with(command) {
+		p.add(command, "is missing")
+	}
+	q.Args = checkList(p, arguments, readList(p, arguments, v[arguments]))
+	q.Environment = checkEnvironment(p, environment, readEnvironment(p, environment, v[environment]))
+	checkPurpose(p, q, nil)
+	switch v.text(requireSuspended) {
+	case "":
+	case "true", "false":
+		want := v.text(requireSuspended) == "true"
+		q.RequireSuspended = &want
+	default:
+		p.add(requireSuspended, "is %q; want true, false or nothing", v.text(requireSuspended))
+	}
+	return q
+}

@@ -1,0 +1,88 @@
+package config
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+)
+
+// Errors are all the things that are wrong with the inputs, in the order of
+// [Inputs]; flags that are none come first.
+type Errors []*failure.Error
+
+// Error returns the errors, one a line.
+func (e Errors) Error() string {
+	lines := make([]string, len(e))
+	for i, err := range e {
+		lines[i] = err.Error()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Unwrap returns each error, so that [failure.CodeOf] finds one. What is wrong
+// with the inputs themselves comes before what is wrong with the review that a
+// well-formed context carries: with both, the run did not get as far as the
+// review.
+func (e Errors) Unwrap() []error {
+	var inputs, review []error
+	for _, err := range e {
+		if err.Code == failure.ConfigInvalid || err.Code == failure.ContextIncomplete {
+			inputs = append(inputs, err)
+		} else {
+			review = append(review, err)
+		}
+	}
+	return append(inputs, review...)
+}
+
+// problems collects errors by the input that they are about.
+type problems struct {
+	flags   Errors
+	byInput map[string]Errors
+}
+
+// add records that an input is config-invalid, and returns the error so that
+// advice can be added to it.
+func (p *problems) add(input, format string, args ...any) *failure.Error {
+	err := failure.New(failure.ConfigInvalid, format, args...).At(input)
+	p.put(input, err)
+	return err
+}
+
+// put records an error about an input as it is.
+func (p *problems) put(input string, err *failure.Error) {
+	if p.byInput == nil {
+		p.byInput = map[string]Errors{}
+	}
+	p.byInput[input] = append(p.byInput[input], err)
+}
+
+// flag records that an argument on the command line is no input.
+func (p *problems) flag(arg, format string, args ...any) {
+	p.flags = append(p.flags, failure.New(failure.ConfigInvalid, format, args...).At(arg))
+}
+
+// with reports whether any error is about the input.
+func (p *problems) with(input string) bool { return len(p.byInput[input]) > 0 }
+
+// err returns everything that was recorded, or nil.
+func (p *problems) err() error {
+	all := slices.Clone(p.flags)
+	for _, in := range inputs {
+		all = append(all, p.byInput[in.Name]...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return all
+}
+
+// asFailure returns err as a failure; one that is none becomes config-invalid.
+func asFailure(err error) *failure.Error {
+	if e, ok := errors.AsType[*failure.Error](err); ok {
+		return e
+	}
+	return failure.New(failure.ConfigInvalid, "%w", err)
+}

@@ -1,0 +1,88 @@
+// Package config turns what a user wrote, in a workflow or on a command line,
+// into a checked plan. It is the only place that knows the names of inputs:
+// [Inputs] declares each one once, and action.yml, the flags, the help text
+// and the README are tested against it.
+package config
+
+// Input declares one input.
+type Input struct {
+	// Name is the input's name in a workflow, and with "--" before it the flag.
+	Name string
+	// Description is one or two sentences for action.yml, the help text and the
+	// README.
+	Description string
+	// Required inputs have no default and may not be empty.
+	Required bool
+	// Default is what an empty input means, "" when there is no such thing.
+	Default string
+	// Secret inputs hold a credential: their value is in no message.
+	Secret bool
+}
+
+// The names of the inputs.
+const (
+	kubeconfig        = "kubeconfig"
+	kubeconfigContent = "kubeconfig-content"
+	contextFile       = "context-file"
+	sourceCommit      = "source-commit"
+	targetBinding     = "target-binding"
+	tenantID          = "tenant-id"
+	subscriptionID    = "subscription-id"
+	templateDigest    = "template-digest"
+	identityBinding   = "identity-binding"
+	cronJob           = "cronjob"
+	namespace         = "namespace"
+	purpose           = "purpose"
+	container         = "container"
+	image             = "image"
+	command           = "command"
+	serviceAccount    = "service-account"
+	arguments         = "args"
+	environment       = "env"
+	requireSuspended  = "require-suspended"
+	timeout           = "timeout"
+	retries           = "retries"
+	retryEnvironment  = "retry-env"
+	workDir           = "work-dir"
+	dialect           = "contract"
+)
+
+// Inputs lists every input, in the order in which errors are reported.
+func Inputs() []Input { return inputs }
+
+var inputs = []Input{
+	{Name: kubeconfig, Description: "Path of a kubeconfig file with a token, a client certificate or a password. The file must be private: mode 0600, one link, owned by the user that runs the action, in a folder of mode 0700, with no symbolic link or replaceable folder on the way. Default: the kubeconfig that the context file names."},
+	{Name: kubeconfigContent, Description: "The kubeconfig itself, from a secret, instead of a path. It is kept in memory and never written to disk.", Secret: true},
+	{Name: contextFile, Description: "Path of the context of the reviewed deployment, as JSON: source_commit, target_binding, tenant_id, subscription_id, protected_aks_job_template_digests, protected_aks_job_identity_bindings and, if it likes, kubeconfig. Give this or the six inputs that follow, not both."},
+	{Name: sourceCommit, Description: "Commit that the reviewed deployment was built from: 40 lower-case hexadecimal digits."},
+	{Name: targetBinding, Description: "Digest of the target that the deployment belongs to: 64 lower-case hexadecimal digits."},
+	{Name: tenantID, Description: "Entra tenant of the workload's identity: a GUID."},
+	{Name: subscriptionID, Description: "Azure subscription of the workload's identity: a GUID."},
+	{Name: templateDigest, Description: "Pinned contract digest of the CronJob: 64 lower-case hexadecimal digits."},
+	{Name: identityBinding, Description: "Pinned identity binding of the CronJob's ServiceAccount: a JSON object, as the context has it."},
+	{Name: cronJob, Description: "Name of the reviewed CronJob that the Job is taken from.", Required: true},
+	{Name: namespace, Description: "Namespace of the CronJob and the Job. The fdai/v1 contract knows only this one.", Default: "fdai-runtime"},
+	{Name: purpose, Description: "What this run is for, as a DNS label. It is part of the Job's name and identity: the same work under another purpose is another execution.", Required: true},
+	{Name: container, Description: "Name that the CronJob's one container must have.", Required: true},
+	{Name: image, Description: "Image that the container must have, pinned by digest: registry/repository@sha256:…", Required: true},
+	{Name: command, Description: "Command that the container must have, one argument a line. A value that begins with [ is read as a JSON list of strings.", Required: true},
+	{Name: serviceAccount, Description: "Name of the ServiceAccount that the Job must run as.", Required: true},
+	{Name: arguments, Description: "Arguments that replace the container's, one a line. A value that begins with [ is read as a JSON list of strings."},
+	{Name: environment, Description: "Environment of this run, NAME=value a line, merged into the container's. It is recorded in plain text, so names with KEY, PASSWORD, SECRET or TOKEN in them are refused."},
+	{Name: requireSuspended, Description: "true or false: the suspension that the CronJob must have. Empty accepts both."},
+	{Name: timeout, Description: "How long each execution gets, from its first request to the end of its Job: a duration such as 45m, or seconds; from 1s to 6h. A Job still running then goes on; run again to resume.", Default: "35m"},
+	{Name: retries, Description: "How many successors may follow a Job that failed: 0, 1 or 2. Each is a Job of its own.", Default: "0"},
+	{Name: retryEnvironment, Description: "Environment of each successor in place of env: a JSON list of as many objects of strings as retries says."},
+	{Name: workDir, Description: "Folder of the records that a re-run resumes from. It must be private: mode 0700, owned by the user that runs the action, with no symbolic link or replaceable folder on the way. Default: /var/lib/aks-oneshot for root, else aks-oneshot in $XDG_STATE_HOME or ~/.local/state."},
+	{Name: dialect, Description: "How the CronJob is digested and the Job named and recorded. fdai/v1 is the only contract so far.", Default: "fdai/v1"},
+}
+
+// find returns the input of the given name.
+func find(name string) (Input, bool) {
+	for _, in := range inputs {
+		if in.Name == name {
+			return in, true
+		}
+	}
+	return Input{}, false
+}
