@@ -1,0 +1,87 @@
+package report
+
+import (
+	"strconv"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/contract"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
+)
+
+// Output is one value for the steps that follow.
+type Output struct{ Name, Value string }
+
+// OutputDoc says what an output holds.
+type OutputDoc struct{ Name, Description string }
+
+// OutputDocs describes every output, in the order of [Outputs].
+var OutputDocs = []OutputDoc{
+	{"outcome", "What became of the run: succeeded, failed, invalid, refused, unknown or cancelled."},
+	{"reason", "The failure code when the run did not succeed, else empty."},
+	{"job-name", "The name of the Job; of the last one where successors ran. Empty when the run ended before there was a name."},
+	{"job-uid", "The metadata.uid of the Job, empty when no Job was seen."},
+	{"namespace", "The namespace of the Job."},
+	{"execution-digest", "The SHA-256 of everything that makes the execution what it is, in hexadecimal."},
+	{"resumed", "true when records of an earlier run were found and used, else false."},
+	{"dispatched", "true when this run is known to have created the Job, else false."},
+	{"successor", "0 for the execution itself, n for its nth successor."},
+	{"terminal-evidence", "The conditions and counts of the Job at its end, as JSON; empty when the end was not seen."},
+	{"checkpoint-dir", "The folder that holds the records."},
+	{"duration-seconds", "How long the run took, in seconds with three decimals."},
+}
+
+// Outputs returns every output of a run, in a fixed order; those of which
+// nothing is known are "". err is the run's error, or nil.
+func Outputs(result oneshot.Result, err error, checkpointDir string) []Output {
+	e := result.Execution
+	digest := ""
+	if !e.Digest.IsZero() {
+		digest = e.Digest.String()
+	}
+	return []Output{
+		{"outcome", string(result.Outcome)},
+		{"reason", string(failure.CodeOf(err))},
+		{"job-name", e.Name},
+		{"job-uid", result.JobUID},
+		{"namespace", e.Namespace},
+		{"execution-digest", digest},
+		{"resumed", strconv.FormatBool(result.Resumed)},
+		{"dispatched", strconv.FormatBool(result.Dispatched)},
+		{"successor", strconv.Itoa(result.Successor)},
+		{"terminal-evidence", evidenceJSON(result.Evidence)},
+		{"checkpoint-dir", checkpointDir},
+		{"duration-seconds", strconv.FormatFloat(result.Duration.Seconds(), 'f', 3, 64)},
+	}
+}
+
+// evidenceJSON returns evidence in its canonical form, or "" when there is none.
+func evidenceJSON(evidence contract.Object) string {
+	if evidence == nil {
+		return ""
+	}
+	data, err := contract.Canonical(evidence)
+	if err != nil {
+		return "" // Evidence is digested before it gets here; it has a canonical form.
+	}
+	return string(data)
+}
+
+// ExitStatus returns the exit status that stands for an outcome: 0 only for
+// success, and 4, not known, for anything it has not heard of. 130 is what a
+// shell reports of a process that SIGINT ended.
+func ExitStatus(outcome oneshot.Outcome) int {
+	switch outcome {
+	case oneshot.Succeeded:
+		return 0
+	case oneshot.Failed:
+		return 1
+	case oneshot.Invalid:
+		return 2
+	case oneshot.Refused:
+		return 3
+	case oneshot.Cancelled:
+		return 130
+	case oneshot.Unknown:
+	}
+	return 4
+}

@@ -1,0 +1,133 @@
+// Package report tells people what a run did: a job summary, an annotation, the
+// outputs and the exit status.
+//
+// It knows the result and the events of a run and nothing of how they came
+// about. Every value in a report may come from a cluster or a workload, so each
+// is shown as text, on one line and bounded; see document.go.
+package report
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
+)
+
+// Facts is what was known of a run from its inputs. What is not known is "".
+type Facts struct {
+	// Cluster is the cluster's name, or the host of its API server.
+	Cluster string
+	// Namespace, Template, Purpose, ServiceAccount, Container and Image are as
+	// given, valid or not.
+	Namespace, Template, Purpose, ServiceAccount, Container, Image string
+	// Args replace the container's args.
+	Args []string
+	// EnvironmentNames are the names of the overrides. Values are never shown.
+	EnvironmentNames []string
+	// TemplateDigest and BindingDigest are what the context pins.
+	TemplateDigest, BindingDigest string
+	// Contract is the dialect: fdai/v1.
+	Contract string
+	// CheckpointDir is the work folder.
+	CheckpointDir string
+}
+
+// Report is everything there is to tell of one run.
+type Report struct {
+	Facts  Facts
+	Result oneshot.Result
+	// Err is why the run did not succeed, nil when it did.
+	Err error
+	// Started is the wall-clock time the run began at.
+	Started time.Time
+	// Events are what happened, in order.
+	Events []oneshot.Event
+}
+
+// Markdown returns the report for a job summary, in GitHub's flavour of
+// Markdown. It is always far below the 1 MiB that GitHub shows.
+func (r Report) Markdown() string { return r.document().markdown() }
+
+// Plain returns the report for a terminal.
+func (r Report) Plain() string { return r.document().plain() }
+
+// Status returns what happened, in a sentence or two.
+func (r Report) Status() string { return r.status().plain() }
+
+// maxAnnotation is a little less than the 4096 UTF-16 units that a runner keeps
+// of an annotation's message (actions/runner, ExecutionContext).
+const maxAnnotation = 4000
+
+// Annotation returns what to point people at: for a run that did not succeed,
+// the failure, its code as the first word of both.
+func (r Report) Annotation() (title, message string) {
+	name := r.Result.Execution.Name
+	if name == "" {
+		name = r.Facts.Template
+	}
+	if name == "" {
+		name = "aks-oneshot"
+	}
+	if r.Err == nil {
+		return short(visible(string(r.outcome())+": "+name), maxValue), r.Status()
+	}
+	code := string(failure.CodeOf(r.Err))
+	if code == "" {
+		code = string(r.outcome())
+	}
+	message = r.message()
+	if e := r.failure(); e != nil && e.Field != "" && !strings.Contains(message, e.Field) {
+		message = e.Field + ": " + message
+	}
+	fix, _, advice := r.advice()
+	for _, sentence := range []string{fix, advice} {
+		if sentence != "" {
+			message = sentenced(message) + " " + sentenced(sentence)
+		}
+	}
+	return short(visible(code+": "+name), maxValue), short(code+": "+visibleLines(message), maxAnnotation)
+}
+
+// outcome is the result's, or unknown where a run was cut short before it had
+// one: the careful reading.
+func (r Report) outcome() oneshot.Outcome {
+	if r.Result.Outcome == "" {
+		return oneshot.Unknown
+	}
+	return r.Result.Outcome
+}
+
+// failure returns the failure in the error's tree, or nil.
+func (r Report) failure() *failure.Error {
+	if e, ok := errors.AsType[*failure.Error](r.Err); ok {
+		return e
+	}
+	return nil
+}
+
+// message returns what the error says: without the code, field and advice, which
+// have a place of their own, when it is nothing but the failure.
+func (r Report) message() string {
+	//nolint:errorlint // A failure further down the tree is not all there is to say.
+	if e, ok := r.Err.(*failure.Error); ok {
+		return e.Message
+	}
+	return r.Err.Error()
+}
+
+// advice returns the failure's own advice, and what its code means and advises
+// in general. Each may be "".
+func (r Report) advice() (fix, means, do string) {
+	e := r.failure()
+	if e == nil {
+		return "", "", ""
+	}
+	for _, m := range failure.Meanings() {
+		if m.Code == e.Code {
+			means, do = m.Means, m.Do
+		}
+	}
+	return e.Fix, means, do
+}
