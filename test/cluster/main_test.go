@@ -11,6 +11,9 @@ import (
 var c *cluster.Cluster
 
 func TestMain(m *testing.M) {
+	if os.Getenv(childEnv) != "" {
+		os.Exit(childMain())
+	}
 	os.Exit(cluster.Main(m, cluster.Options{Users: []cluster.User{{Name: "reader"}}}, &c))
 }
 

@@ -36,6 +36,8 @@ func (c *Cluster) newAPIServer() *process {
 		"--kubelet-client-certificate=pki/kubelet-client.crt", "--kubelet-client-key=pki/kubelet-client.key",
 		"--audit-policy-file=audit/policy.yaml", "--audit-log-path=" + AuditFile, "--audit-log-maxsize=1000",
 		"--profiling=false",
+		// Without it a stop waits for the watches of the node, which never end.
+		"--shutdown-watch-termination-grace-period=1s",
 	}
 	return c.process("apiserver", c.spec.Programs.Kubernetes, append(args, c.spec.APIServerArgs...)...)
 }

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -148,7 +149,30 @@ func (p *process) pause(on bool) error {
 		return fmt.Errorf("could not send %v to %s: %w", sig, p.name, err)
 	}
 	p.stopped = on
+	if on {
+		p.waitFrozen()
+	}
 	return nil
+}
+
+// waitFrozen returns when no thread of the process runs any more: until then it
+// may still answer. Where there is no /proc, a moment has to do.
+func (p *process) waitFrozen() {
+	tasks := fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid)
+	for range 100 {
+		time.Sleep(10 * time.Millisecond)
+		files, _ := filepath.Glob(tasks)
+		if !slices.ContainsFunc(files, runs) {
+			return
+		}
+	}
+}
+
+// runs tells whether the thread with that stat file is neither stopped nor gone.
+func runs(stat string) bool {
+	b, err := os.ReadFile(stat)
+	_, state, _ := strings.Cut(string(b[strings.LastIndexByte(string(b), ')')+1:]), " ")
+	return err == nil && !strings.HasPrefix(state, "T")
 }
 
 // Tail returns the last n lines of a file, as far as it can be read.
