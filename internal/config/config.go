@@ -8,6 +8,9 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 )
 
+// FDAI is the one contract dialect there is: that of fdai-deployment-cli.
+const FDAI = "fdai/v1"
+
 // Config is what one run is to do, and the places it needs.
 type Config struct {
 	Plan oneshot.Plan
@@ -44,12 +47,13 @@ type Source struct {
 }
 
 // Read returns the checked configuration. The only thing it reads beside the
-// source is the context file.
+// source is the context file. With an error the configuration is not one to
+// run: it holds what was well formed, for a report.
 //
-// The error is [Errors]: everything that is wrong, each with the input's name.
-// Most are config-invalid; what a context does not pin is context-incomplete,
-// and a context that contradicts itself has the codes of
-// [contract.Context.Pins].
+// The error tells everything that is wrong, each thing with the input's name;
+// several have [Errors] as their cause. Most are config-invalid; what a context
+// does not pin is context-incomplete, and a context that contradicts itself has
+// the codes of [contract.Context.Pins].
 func Read(src Source) (Config, error) {
 	p := &problems{}
 	v := gather(p, src.Args, src.Lookup)
@@ -60,13 +64,10 @@ func Read(src Source) (Config, error) {
 	pins := readContext(p, v, &c.Plan.Request)
 	c.Kubeconfig = readKubeconfig(p, v, pins)
 	c.WorkDir = readWorkDir(p, v, src)
-	if have := v.text(dialect); have != "fdai/v1" {
-		p.add(dialect, "is %q; fdai/v1 is the only contract so far", have)
+	if have := v.text(dialect); have != FDAI {
+		p.add(dialect, "is %q; %s is the only contract so far", have, FDAI)
 	}
-	if err := p.err(); err != nil {
-		return Config{}, err
-	}
-	return c, nil
+	return c, p.err()
 }
 
 // text returns an input that is one line, without white space around it.

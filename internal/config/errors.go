@@ -8,33 +8,42 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
-// Errors are all the things that are wrong with the inputs, in the order of
+// Errors are several things that are wrong with the inputs, in the order of
 // [Inputs]; flags that are none come first.
 type Errors []*failure.Error
 
-// Error returns the errors, one a line.
+// Error returns the errors, one a line, each with its code where that is another
+// than config-invalid.
 func (e Errors) Error() string {
 	lines := make([]string, len(e))
 	for i, err := range e {
-		lines[i] = err.Error()
+		lines[i] = err.Text()
+		if err.Code != failure.ConfigInvalid {
+			lines[i] += " (" + string(err.Code) + ")"
+		}
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns each error, so that [failure.CodeOf] finds one. What is wrong
-// with the inputs themselves comes before what is wrong with the review that a
-// well-formed context carries: with both, the run did not get as far as the
-// review.
+// Unwrap returns each error.
 func (e Errors) Unwrap() []error {
-	var inputs, review []error
+	out := make([]error, len(e))
+	for i, err := range e {
+		out[i] = err
+	}
+	return out
+}
+
+// code returns the code that stands for all of them: that of the first one that
+// is wrong with the inputs themselves, if there is one, since what contradicts
+// the review may follow from it.
+func (e Errors) code() failure.Code {
 	for _, err := range e {
 		if err.Code == failure.ConfigInvalid || err.Code == failure.ContextIncomplete {
-			inputs = append(inputs, err)
-		} else {
-			review = append(review, err)
+			return err.Code
 		}
 	}
-	return append(inputs, review...)
+	return e[0].Code
 }
 
 // problems collects errors by the input that they are about.
@@ -67,16 +76,19 @@ func (p *problems) flag(arg, format string, args ...any) {
 // with reports whether any error is about the input.
 func (p *problems) with(input string) bool { return len(p.byInput[input]) > 0 }
 
-// err returns everything that was recorded, or nil.
+// err returns everything that was recorded as one error, or nil.
 func (p *problems) err() error {
 	all := slices.Clone(p.flags)
 	for _, in := range inputs {
 		all = append(all, p.byInput[in.Name]...)
 	}
-	if len(all) == 0 {
+	switch len(all) {
+	case 0:
 		return nil
+	case 1:
+		return all[0]
 	}
-	return all
+	return failure.New(all.code(), "%d things are wrong with the inputs:\n%w", len(all), all)
 }
 
 // asFailure returns err as a failure; one that is none becomes config-invalid.

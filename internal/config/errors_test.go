@@ -82,9 +82,10 @@ func TestReadRefuses(t *testing.T) {
 			"config-invalid: retry-env: cannot be read: invalid JSON: invalid character 'A' looking for beginning of value"},
 		"retry-env no list": {with(good(), "retries", "1", "retry-env", "{}"), nil, "config-invalid: retry-env: is no JSON list of objects"},
 		"retry-env no objects": {with(good(), "retries", "2", "retry-env", `[{"A":1,"B":null},"x"]`), nil,
-			`config-invalid: retry-env: item 1: the value of "A" is no string` + "\n" +
-				`config-invalid: retry-env: item 1: the value of "B" is no string` + "\n" +
-				"config-invalid: retry-env: item 2 is no JSON object of strings"},
+			"config-invalid: 3 things are wrong with the inputs:\n" +
+				`retry-env: item 1: the value of "A" is no string` + "\n" +
+				`retry-env: item 1: the value of "B" is no string` + "\n" +
+				"retry-env: item 2 is no JSON object of strings"},
 		"retry-env with a credential": {with(good(), "retries", "1", "retry-env", `[{"PASSWORD":"hunter2"}]`), nil,
 			"config-invalid: retry-env: item 1: PASSWORD: names a credential (PASSWORD). Overrides are recorded in plain text; give a credential to the CronJob through a Secret instead"},
 		"a misspelt flag":      {good(), []string{"--servce-account=x"}, "config-invalid: --servce-account: is no input; did you mean --service-account?"},
@@ -140,9 +141,8 @@ func TestReadRefusesContextFiles(t *testing.T) {
 			t.Parallel()
 			// Without a kubeconfig, which the file may have had: one fault, one message.
 			_, err := read(with(good(), "context-file", c.path, "kubeconfig", ""))
-			var all Errors
-			if !errors.As(err, &all) || len(all) != 1 {
-				t.Fatalf("have %v", err)
+			if all, ok := errors.AsType[Errors](err); ok || err == nil {
+				t.Fatalf("have %d errors, want 1: %v", len(all), err)
 			}
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("have %q, want %q in it", err, c.want)
@@ -194,8 +194,8 @@ func TestReadTellsEverythingAtOnceInInputOrder(t *testing.T) {
 		"kubeconfig-content": "a", "kubeconfig": "b", "source-commit": "main",
 		"image": "nginx:latest", "args": "a\n\nb", "retries": "3", "contract": "fdai/v2",
 	}, "--jobname=x", "--retrys", "2", "stray")
-	var all Errors
-	if !errors.As(err, &all) {
+	all, ok := errors.AsType[Errors](err)
+	if !ok {
 		t.Fatalf("have %T %v", err, err)
 	}
 	var fields []string
@@ -210,7 +210,7 @@ func TestReadTellsEverythingAtOnceInInputOrder(t *testing.T) {
 	if diff := cmp.Diff(want, fields); diff != "" {
 		t.Errorf("(-want +have)\n%s\n%v", diff, err)
 	}
-	if lines := strings.Split(err.Error(), "\n"); len(lines) != len(want) {
+	if lines := strings.Split(err.Error(), "\n"); len(lines) != 1+len(want) {
 		t.Errorf("%d lines for %d errors", len(lines), len(want))
 	}
 }

@@ -74,7 +74,7 @@ var inputs = []Input{
 	{Name: retries, Description: "How many successors may follow a Job that failed: 0, 1 or 2. Each is a Job of its own.", Default: "0"},
 	{Name: retryEnvironment, Description: "Environment of each successor in place of env: a JSON list of as many objects of strings as retries says."},
 	{Name: workDir, Description: "Folder of the records that a re-run resumes from. It must be private: mode 0700, owned by the user that runs the action, with no symbolic link or replaceable folder on the way. Default: /var/lib/aks-oneshot for root, else aks-oneshot in $XDG_STATE_HOME or ~/.local/state."},
-	{Name: dialect, Description: "How the CronJob is digested and the Job named and recorded. fdai/v1 is the only contract so far.", Default: "fdai/v1"},
+	{Name: dialect, Description: "How the CronJob is digested and the Job named and recorded. fdai/v1 is the only contract so far.", Default: FDAI},
 }
 
 // find returns the input of the given name.
