@@ -1,0 +1,154 @@
+package cluster
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+
+	"k8s.io/client-go/rest"
+)
+
+// maxHeader bounds the header of an answer, in bytes.
+const maxHeader = 256 << 10
+
+// connections is the innermost transport. It adds to [http.Transport] that
+// requests which come together share one new connection, that all connections
+// can be given up at once, and that one can know whether a request was sent.
+type connections struct {
+	current atomic.Pointer[transport]
+	make    func() transport
+	// dialing is held by the one request that may be making a connection.
+	dialing chan struct{}
+}
+
+// transport is what connections needs of an [http.Transport]; tests have others.
+type transport interface {
+	http.RoundTripper
+	CloseIdleConnections()
+}
+
+func newConnections(cfg *rest.Config, t *times) (*connections, error) {
+	config, err := rest.TLSConfigFor(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if config == nil {
+		config = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	c := &connections{dialing: make(chan struct{}, 1)}
+	c.make = func() transport {
+		dial := cfg.Dial
+		if dial == nil {
+			dial = (&net.Dialer{Timeout: t.dial, KeepAlive: t.ping}).DialContext
+		}
+		return &http.Transport{
+			Proxy:                  proxyFor(cfg),
+			OnProxyConnectResponse: checkProxy,
+			DialContext:            dial,
+			TLSClientConfig:        config.Clone(),
+			TLSHandshakeTimeout:    t.handshake,
+			// Objects are small, and an answer that is not packed can be
+			// bounded while it is read.
+			DisableCompression:     true,
+			MaxIdleConnsPerHost:    4,
+			IdleConnTimeout:        t.request,
+			MaxResponseHeaderBytes: maxHeader,
+			ForceAttemptHTTP2:      true,
+			HTTP2: &http.HTTP2Config{
+				SendPingTimeout:  t.ping,
+				PingTimeout:      t.pong,
+				WriteByteTimeout: t.ping + t.pong,
+			},
+		}
+	}
+	c.renew()
+	return c, nil
+}
+
+// exchange follows one request through the wrappers to the connection.
+type exchange struct {
+	// sent is set once the request had a connection to be written to. As long
+	// as it is not, the server cannot have seen anything of it.
+	sent atomic.Bool
+}
+
+type exchangeKey struct{}
+
+// RoundTrip sends one request. Only one at a time may be without a connection:
+// the next one finds the connection that the one before it made, and shares it
+// where it is HTTP/2.
+func (c *connections) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx := req.Context()
+	select {
+	case c.dialing <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	var connected atomic.Bool
+	leave := func() {
+		if connected.CompareAndSwap(false, true) {
+			<-c.dialing
+		}
+	}
+	defer leave()
+	x, _ := ctx.Value(exchangeKey{}).(*exchange)
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		if x != nil {
+			x.sent.Store(true)
+		}
+		leave()
+	}}
+	return (*c.current.Load()).RoundTrip(req.WithContext(httptrace.WithClientTrace(ctx, trace)))
+}
+
+// renew gives up all connections: requests under way may end on them, new ones
+// will not use them.
+func (c *connections) renew() {
+	fresh := c.make()
+	if old := c.current.Swap(&fresh); old != nil {
+		(*old).CloseIdleConnections()
+	}
+}
+
+func (c *connections) close() { (*c.current.Load()).CloseIdleConnections() }
+
+// proxyFor keeps a malformed address in the environment, which may hold a
+// password, out of the error.
+func proxyFor(cfg *rest.Config) func(*http.Request) (*url.URL, error) {
+	proxy := cfg.Proxy
+	if proxy == nil {
+		proxy = http.ProxyFromEnvironment
+	}
+	return func(req *http.Request) (*url.URL, error) {
+		u, err := proxy(req)
+		if err != nil {
+			return nil, errProxyAddress
+		}
+		return u, nil
+	}
+}
+
+var errProxyAddress = errors.New("the address of the proxy (HTTPS_PROXY) is not a URL")
+
+// proxyError is a proxy's answer other than 200 to CONNECT.
+type proxyError struct{ status int }
+
+func (e *proxyError) Error() string {
+	text := "the proxy answered " + http.StatusText(e.status) + " when asked for a connection to the API server"
+	if e.status == http.StatusProxyAuthRequired {
+		text += "; HTTPS_PROXY or the kubeconfig's proxy-url needs a user and password that it accepts"
+	}
+	return text
+}
+
+func checkProxy(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
+	if resp.StatusCode != http.StatusOK {
+		return &proxyError{resp.StatusCode}
+	}
+	return nil
+}
