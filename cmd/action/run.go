@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/url"
+	"os"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"github.com/aks-oneshot/aks-oneshot/internal/cluster"
+	"github.com/aks-oneshot/aks-oneshot/internal/config"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/host"
+	"github.com/aks-oneshot/aks-oneshot/internal/host/github"
+	"github.com/aks-oneshot/aks-oneshot/internal/host/terminal"
+	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
+	"github.com/aks-oneshot/aks-oneshot/internal/private"
+	"github.com/aks-oneshot/aks-oneshot/internal/report"
+)
+
+// maxKubeconfig is the reference's bound, in bytes.
+const maxKubeconfig = 1 << 20
+
+// session is one run of the action: what it is told, and what there is to tell.
+type session struct {
+	host   host.Host
+	source config.Source
+	report report.Report
+}
+
+// run does what the inputs say, tells what became of it, and returns the exit
+// status.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	h := hostOf(getenv, stdout, stderr)
+	s := &session{
+		host:   h,
+		source: config.Source{Args: args, Lookup: h.Input, Getenv: getenv, UID: os.Geteuid()},
+		report: report.Report{Started: time.Now()},
+	}
+	s.guarded(ctx)
+	s.report.Result.Duration = time.Since(s.report.Started)
+	s.tell()
+	return report.ExitStatus(s.report.Result.Outcome)
+}
+
+func hostOf(getenv func(string) string, stdout, stderr io.Writer) host.Host {
+	if host.Detect(getenv) == host.GitHub {
+		return github.New(stdout, getenv)
+	}
+	return terminal.New(stdout, stderr, getenv)
+}
+
+// guarded is execute, and turns a panic into what it means to the user: a bug,
+// after which nobody knows what was done.
+func (s *session) guarded(ctx context.Context) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.host.Log(string(debug.Stack()))
+			s.report.Result.Outcome = oneshot.Unknown
+			s.report.Err = fmt.Errorf("a bug in aks-oneshot ended the run (panic: %v). "+
+				"Please report it with the stack trace in the log; a run again resumes from the records", p)
+		}
+	}()
+	s.report.Result, s.report.Err = s.execute(ctx)
+}
+
+// execute is the flow of a run: inputs, credential, records, engine.
+func (s *session) execute(ctx context.Context) (oneshot.Result, error) {
+	c, err := config.Read(s.source)
+	s.report.Facts = facts(c)
+	if err != nil {
+		return early(err)
+	}
+	client, err := s.connect(c.Kubeconfig)
+	if err != nil {
+		return early(err)
+	}
+	defer client.Close()
+	store, err := checkpoint.OpenFolder(c.WorkDir)
+	if err != nil {
+		return early(named(err, "work-dir"))
+	}
+	engine := oneshot.Engine{Cluster: client, Store: store, Notify: s.event}
+	result, err := engine.Run(ctx, c.Plan)
+	if closeErr := store.Close(); closeErr != nil {
+		// Each record was durable before it was acted on.
+		s.host.Warning("", closeErr.Error())
+	}
+	return result, err
+}
+
+// connect reads the kubeconfig and returns a client for its cluster. Nothing is
+// sent, and from here on no secret of the kubeconfig comes out of the host.
+func (s *session) connect(k config.Kubeconfig) (*cluster.Client, error) {
+	data := k.Content
+	if k.Path != "" {
+		var err error
+		if data, err = private.ReadFile(k.Path, maxKubeconfig); err != nil {
+			return nil, kubeconfigFailure(k, err)
+		}
+	}
+	cfg, err := cluster.FromKubeconfig(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, secret := range secrets(cfg) {
+		s.host.Mask(secret)
+	}
+	if server, err := url.Parse(cfg.Host); err == nil {
+		s.report.Facts.Cluster = server.Host
+	}
+	v, _ := buildVersion(debug.ReadBuildInfo())
+	return cluster.New(cfg, cluster.WithVersion(v), cluster.WithNotify(s.host.Log))
+}
+
+// kubeconfigFailure tells why a kubeconfig could not be read.
+func kubeconfigFailure(k config.Kubeconfig, err error) error {
+	e := failure.New(failure.ConfigInvalid, "%s could not be read: %w", k.Path, err).At(k.Input)
+	if v, ok := errors.AsType[*private.Violation](err); ok {
+		e = failure.New(failure.ConfigInvalid, "%w", v).At(k.Input).WithFix("%s", v.Fix)
+	}
+	return e
+}
+
+// named puts the name of an input before the place that an error names.
+func named(err error, input string) error {
+	e, ok := errors.AsType[*failure.Error](err)
+	if !ok || e.Code != failure.ConfigInvalid {
+		return err
+	}
+	if e.Field != "" && e.Field != input {
+		input += ": " + e.Field
+	}
+	return e.At(input)
+}
+
+// early returns what an error means that came before the engine was asked:
+// nothing was dispatched by this run.
+func early(err error) (oneshot.Result, error) {
+	outcome := oneshot.Refused
+	switch failure.CodeOf(err) {
+	case failure.ConfigInvalid, failure.ContextIncomplete:
+		outcome = oneshot.Invalid
+	}
+	return oneshot.Result{Outcome: outcome}, err
+}
+
+// facts are what a report says of the inputs.
+func facts(c config.Config) report.Facts {
+	q := c.Plan.Request
+	f := report.Facts{
+		Namespace: q.Namespace.String(), Template: q.Template.String(), Purpose: q.Purpose.String(),
+		ServiceAccount: q.ServiceAccount.String(), Container: q.Container.String(), Image: q.Image.String(),
+		Args: q.Args, EnvironmentNames: slices.Sorted(maps.Keys(q.Environment)),
+		Contract: config.FDAI, CheckpointDir: c.WorkDir,
+	}
+	if !q.Pins.Template.IsZero() {
+		f.TemplateDigest, f.BindingDigest = q.Pins.Template.String(), q.Pins.Binding.Digest().String()
+	}
+	return f
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
+	"github.com/aks-oneshot/aks-oneshot/internal/report"
+)
+
+// event shows one event as it happens, with the seconds since the start.
+func (s *session) event(e oneshot.Event) {
+	s.report.Events = append(s.report.Events, e)
+	s.host.Log(fmt.Sprintf("%8.3fs  %-10s  %s", e.At.Sub(s.report.Started).Seconds(), e.Kind, e.Text))
+}
+
+// tell hands over the outputs and tells people what became of the run. What
+// cannot be told is a warning and no more: it changes nothing about the Job.
+func (s *session) tell() {
+	r := s.report
+	for _, output := range report.Outputs(r.Result, r.Err, r.Facts.CheckpointDir) {
+		if err := s.host.Output(output.Name, output.Value); err != nil {
+			s.host.Warning("", err.Error())
+		}
+	}
+	if needsRole(r.Err) {
+		end := s.host.Group("The Role that this run needs, to be bound to its identity")
+		s.host.Log(strings.TrimSuffix(role, "\n"))
+		end()
+	}
+	title, message := r.Annotation()
+	switch r.Result.Outcome {
+	case oneshot.Succeeded:
+		s.host.Log(r.Status())
+	case oneshot.Cancelled:
+		s.host.Warning(title, message)
+	default:
+		s.host.Error(title, message)
+	}
+	if err := s.host.Summary(r); err != nil {
+		s.host.Warning("", err.Error())
+	}
+}
