@@ -50,11 +50,14 @@ type piece struct {
 func words(text string) piece { return piece{text: text} }
 
 // value is text from elsewhere, shown exactly, as code.
-func value(text string) piece { return piece{text: short(visible(text), maxValue), value: true} }
+func value(text string) piece { return piece{text: bound(text, maxValue, visible), value: true} }
+
+// brief is a value that has no reason to be long.
+func brief(text string) piece { return piece{text: bound(text, maxName, visible), value: true} }
 
 // loose is a sentence that may hold text from elsewhere. It is shown as words
 // where nothing in it could be taken for markup, else as a value.
 func loose(text string) piece {
-	text = short(visible(text), maxSentence)
+	text = bound(text, maxSentence, visible)
 	return piece{text: text, value: !tame(text)}
 }

@@ -51,7 +51,7 @@ func row(cells []string) string { return "| " + strings.Join(cells, " | ") + " |
 // writeMarkdown writes a fenced code block; the fence is longer than any run of
 // backticks within, so nothing in the text can close it.
 func (v verbatim) writeMarkdown(w *writer) {
-	text := short(visibleLines(string(v)), maxVerbatim)
+	text := bound(string(v), maxVerbatim, visibleLines)
 	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
 	w.lines(fence+"text", text, fence)
 }

@@ -60,7 +60,7 @@ func (t table) writePlain(w *writer) {
 }
 
 func (v verbatim) writePlain(w *writer) {
-	for l := range strings.SplitSeq(short(visibleLines(string(v)), maxVerbatim), "\n") {
+	for l := range strings.SplitSeq(bound(string(v), maxVerbatim, visibleLines), "\n") {
 		w.lines("    " + l)
 	}
 }

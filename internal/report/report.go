@@ -63,15 +63,15 @@ const maxAnnotation = 4000
 // Annotation returns what to point people at: for a run that did not succeed,
 // the failure, its code as the first word of both.
 func (r Report) Annotation() (title, message string) {
-	name := r.Result.Execution.Name
-	if name == "" {
-		name = r.Facts.Template
+	job := r.Result.Execution.Name
+	if job == "" {
+		job = r.Facts.Template
 	}
-	if name == "" {
-		name = "aks-oneshot"
+	if job == "" {
+		job = "aks-oneshot"
 	}
 	if r.Err == nil {
-		return short(visible(string(r.outcome())+": "+name), maxValue), r.Status()
+		return bound(string(r.outcome())+": "+job, maxValue, visible), r.Status()
 	}
 	code := string(failure.CodeOf(r.Err))
 	if code == "" {
@@ -87,7 +87,7 @@ func (r Report) Annotation() (title, message string) {
 			message = sentenced(message) + " " + sentenced(sentence)
 		}
 	}
-	return short(visible(code+": "+name), maxValue), short(code+": "+visibleLines(message), maxAnnotation)
+	return bound(code+": "+job, maxValue, visible), code + ": " + bound(message, maxAnnotation-len(code), visibleLines)
 }
 
 // outcome is the result's, or unknown where a run was cut short before it had

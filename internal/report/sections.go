@@ -108,11 +108,11 @@ func (r Report) steps() []block {
 		row := []line{
 			{words(e.At.UTC().Format(time.TimeOnly))},
 			{words(span(max(0, e.At.Sub(start))))},
-			{loose(string(e.Kind))},
+			{loose(bound(string(e.Kind), maxName, visible))},
 			{loose(e.Text)},
 		}
 		if several {
-			row = append(row, line{value(e.Execution)})
+			row = append(row, line{brief(e.Execution)})
 		}
 		t.rows = append(t.rows, row)
 	}
@@ -139,7 +139,7 @@ func (r Report) evidence() []block {
 	}
 	t := table{header: []string{"Condition", "Status", "Reason"}}
 	for _, c := range r.conditions() {
-		t.rows = append(t.rows, []line{{value(c.kind)}, {value(c.status)}, {value(c.reason)}})
+		t.rows = append(t.rows, []line{{brief(c.kind)}, {brief(c.status)}, {brief(c.reason)}})
 	}
 	rows := pairs{}
 	rows.add("Pods succeeded", value(scalar(r.Result.Evidence["succeeded"])))
@@ -170,13 +170,13 @@ func (r Report) digests() []block {
 	e := r.Result.Execution
 	rows := pairs{}
 	for _, d := range []struct {
-		name   string
+		is     string
 		digest contract.Digest
 	}{
 		{"Execution", e.Digest}, {"Manifest", e.ManifestDigest}, {"Job contract", e.ContractDigest},
 	} {
 		if !d.digest.IsZero() {
-			rows.add(d.name, value(d.digest.String()))
+			rows.add(d.is, value(d.digest.String()))
 		}
 	}
 	rows.add("Template, as pinned", value(r.Facts.TemplateDigest))
@@ -256,7 +256,7 @@ func span(d time.Duration) string {
 	case d < time.Second:
 		return count(int(d/time.Millisecond)) + " ms"
 	case d < time.Minute:
-		return strconv.FormatFloat(d.Seconds(), 'f', 1, 64) + " s"
+		return fmt.Sprintf("%d.%d s", d/time.Second, d%time.Second/(100*time.Millisecond))
 	case d < time.Hour:
 		return fmt.Sprintf("%d min %02d s", d/time.Minute, d%time.Minute/time.Second)
 	}

@@ -8,10 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// Bounds of what comes from elsewhere, in characters.
+// Bounds of what comes from elsewhere, in characters. A character takes up to
+// six bytes of Markdown; all together stay below half of what GitHub shows.
 const (
+	maxName     = 80  // a Job's name has 63
 	maxValue    = 320 // an image reference with its digest
-	maxSentence = 500
+	maxSentence = 320
 	maxVerbatim = 8000
 )
 
@@ -51,18 +53,24 @@ func visibleLines(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// short returns text with at most limit characters. Of longer text the
-// beginning and the end are kept: names begin alike, and digests come last.
-func short(text string, limit int) string {
-	n := utf8.RuneCountInString(text)
-	if n <= limit {
+const shortened = " …(shortened)… "
+
+// bound shows text by the given function, in at most limit characters. Of
+// longer text the beginning and the end are kept: names begin alike, and
+// digests come last.
+func bound(text string, limit int, show func(string) string) string {
+	// The text may be a megabyte: the middle, which cannot be kept, goes first.
+	if far := limit * utf8.UTFMax; len(text) > 2*far {
+		text = text[:far] + shortened + text[len(text)-far:]
+	}
+	text = show(text)
+	if utf8.RuneCountInString(text) <= limit {
 		return text
 	}
-	note := fmt.Sprintf("…(%d characters left out)…", n-limit)
-	keep := limit - utf8.RuneCountInString(note)
 	runes := []rune(text)
+	keep := limit - utf8.RuneCountInString(shortened)
 	tail := keep / 4
-	return string(runes[:keep-tail]) + note + string(runes[n-tail:])
+	return string(runes[:keep-tail]) + shortened + string(runes[len(runes)-tail:])
 }
 
 var (

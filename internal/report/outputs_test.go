@@ -1,0 +1,176 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/contract"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
+)
+
+func TestOutputs(t *testing.T) {
+	t.Parallel()
+	full := execution(t, jobName)
+	tests := []struct {
+		name   string
+		result oneshot.Result
+		err    error
+		want   map[string]string
+	}{
+		{
+			name: "succeeded",
+			result: oneshot.Result{
+				Outcome: oneshot.Succeeded, Execution: full, JobUID: jobUID, Dispatched: true,
+				Evidence: complete(), Duration: 12345678 * time.Microsecond,
+			},
+			want: map[string]string{
+				"outcome": "succeeded", "reason": "", "job-name": jobName, "job-uid": jobUID, "namespace": "fdai-runtime",
+				"execution-digest": full.Digest.String(), "resumed": "false", "dispatched": "true", "successor": "0",
+				"terminal-evidence": `{"completion_time":"2026-11-30T09:15:16Z","conditions":[` +
+					`{"reason":"CompletionsReached","status":"True","type":"Complete"},` +
+					`{"reason":"CompletionsReached","status":"True","type":"SuccessCriteriaMet"}],"failed":0,"succeeded":1}`,
+				"checkpoint-dir": "/records", "duration-seconds": "12.346",
+			},
+		},
+		{
+			name:   "refused before there was an execution",
+			result: oneshot.Result{Outcome: oneshot.Refused, Duration: time.Second},
+			err:    fmt.Errorf("deriving: %w", failure.New(failure.TemplateDrift, "another digest")),
+			want: map[string]string{
+				"outcome": "refused", "reason": "template-drift", "job-name": "", "job-uid": "", "namespace": "",
+				"execution-digest": "", "resumed": "false", "dispatched": "false", "successor": "0",
+				"terminal-evidence": "", "checkpoint-dir": "/records", "duration-seconds": "1.000",
+			},
+		},
+		{
+			name:   "second successor failed on resumption",
+			result: oneshot.Result{Outcome: oneshot.Failed, Execution: full, Resumed: true, Successor: 2, Evidence: contract.Object{}},
+			err:    failure.New(failure.JobFailed, "it failed"),
+			want: map[string]string{
+				"outcome": "failed", "reason": "job-failed", "job-name": jobName, "job-uid": "", "namespace": "fdai-runtime",
+				"execution-digest": full.Digest.String(), "resumed": "true", "dispatched": "false", "successor": "2",
+				"terminal-evidence": "{}", "checkpoint-dir": "/records", "duration-seconds": "0.000",
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := map[string]string{}
+			for _, o := range Outputs(tt.result, tt.err, "/records") {
+				got[o.Name] = o.Value
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("outputs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// The table is what the documents are held against, so it has to be whole.
+func TestOutputDocsAreTheOutputs(t *testing.T) {
+	t.Parallel()
+	var documented, set []string
+	for _, d := range OutputDocs {
+		documented = append(documented, d.Name)
+		if !strings.HasSuffix(d.Description, ".") {
+			t.Errorf("the description of %s is no sentence: %q", d.Name, d.Description)
+		}
+	}
+	for _, o := range Outputs(oneshot.Result{}, nil, "") {
+		set = append(set, o.Name)
+	}
+	if diff := cmp.Diff(documented, set); diff != "" {
+		t.Errorf("documented and set outputs differ (-documented +set):\n%s", diff)
+	}
+}
+
+func TestExitStatus(t *testing.T) {
+	t.Parallel()
+	for outcome, want := range map[oneshot.Outcome]int{
+		oneshot.Succeeded: 0, oneshot.Failed: 1, oneshot.Invalid: 2, oneshot.Refused: 3, oneshot.Unknown: 4, oneshot.Cancelled: 130,
+		"": 4, "no such outcome": 4,
+	} {
+		if got := ExitStatus(outcome); got != want {
+			t.Errorf("exit status of %q is %d, want %d", outcome, got, want)
+		}
+	}
+}
+
+// The status says of the Job only what the result says was seen.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	e := execution(t, "j")
+	drift := failure.New(failure.JobContractChanged, "x")
+	tests := []struct {
+		name   string
+		result oneshot.Result
+		err    error
+		want   string
+	}{
+		{"created after resuming", oneshot.Result{Outcome: oneshot.Succeeded, Execution: e, Resumed: true, Dispatched: true, JobUID: "u"}, nil,
+			"Job j in namespace fdai-runtime succeeded. This run resumed from the records of an earlier one and created a Job."},
+		{"found, not created", oneshot.Result{Outcome: oneshot.Succeeded, Execution: e, JobUID: "u"}, nil,
+			"Job j in namespace fdai-runtime succeeded. This run found it and created no Job."},
+		{"predecessor replayed, successor adopted", oneshot.Result{Outcome: oneshot.Succeeded, Execution: e, Resumed: true, Replayed: true, Successor: 1, JobUID: "u"}, nil,
+			"Job j in namespace fdai-runtime, successor 1, succeeded after its predecessor had failed. This run resumed from the records of an earlier one and created no Job."},
+		{"failure replayed", oneshot.Result{Outcome: oneshot.Failed, Execution: e, Resumed: true, Replayed: true, Evidence: backoff()}, failure.New(failure.JobFailed, "x"),
+			"Job j in namespace fdai-runtime failed (BackoffLimitExceeded) in an earlier run. That is what the records say; this run neither read nor created the Job."},
+		{"refused after dispatch", oneshot.Result{Outcome: oneshot.Refused, Execution: e, Dispatched: true, JobUID: "u"}, drift,
+			"Refused (job-contract-changed): The Job in the cluster is not the one this execution describes."},
+		{"refused before dispatch", oneshot.Result{Outcome: oneshot.Refused, Execution: e}, drift,
+			"Refused (job-contract-changed): The Job in the cluster is not the one this execution describes. This run created no Job."},
+		{"cancelled early", oneshot.Result{Outcome: oneshot.Cancelled}, nil,
+			"Cancelled before there was a Job; run again."},
+		{"cancelled before the Job was seen", oneshot.Result{Outcome: oneshot.Cancelled, Execution: e}, nil,
+			"Cancelled before Job j in namespace fdai-runtime was seen; run again to resume."},
+		{"nothing known", oneshot.Result{}, nil,
+			"How the run ended is not known."},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := (Report{Result: tt.result, Err: tt.err}).Status(); got != tt.want {
+				t.Errorf("status is\n%s\nwant\n%s", got, tt.want)
+			}
+		})
+	}
+}
+
+// A create without an answer may have had its effect: "no" would be a guess.
+func TestCreatedIsNotGuessed(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		result oneshot.Result
+		want   string
+	}{
+		{oneshot.Result{Outcome: oneshot.Unknown}, "not known"},
+		{oneshot.Result{Outcome: oneshot.Cancelled}, "not known"},
+		{oneshot.Result{Outcome: oneshot.Unknown, JobUID: "u"}, "no"},
+		{oneshot.Result{Outcome: oneshot.Unknown, Dispatched: true}, "yes"},
+		{oneshot.Result{Outcome: oneshot.Refused}, "no"},
+		{oneshot.Result{Outcome: oneshot.Succeeded, Dispatched: true}, "yes"},
+	} {
+		if got := (Report{Result: tt.result}).created(); got != tt.want {
+			t.Errorf("created of %+v is %q, want %q", tt.result, got, tt.want)
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		0: "0 ms", 999 * time.Millisecond: "999 ms", 1500 * time.Millisecond: "1.5 s",
+		59990 * time.Millisecond: "59.9 s", time.Minute: "1 min 00 s", 3599 * time.Second: "59 min 59 s",
+		time.Hour: "1 h 00 min", 26*time.Hour + 3*time.Minute: "26 h 03 min",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("span(%s) = %q, want %q", d, got, want)
+		}
+	}
+}
