@@ -164,7 +164,7 @@ func TestKilledSupervisorIsSweptUp(t *testing.T) {
 
 func TestInterruptedStartLeavesNothing(t *testing.T) {
 	t.Parallel()
-	child, _ := startChild(t, "interrupted", "test cluster: ")
+	child, _ := startChild(t, "interrupted", "test cluster: API server")
 	family := below(t, child.Process.Pid)
 	kill(t, child.Process.Pid)
 	child.Wait()

@@ -70,19 +70,14 @@ func programs(ctx context.Context, node Node, say func(string, ...any)) (control
 		return p, err
 	}
 	if node == Kwok {
-		tools, err := build.Tools(ctx, say, "etcd")
-		if err != nil {
-			return p, err
-		}
-		p.Etcd = tools[0]
 		p.Kwok, err = build.Kwok(ctx, say)
 		return p, err
 	}
-	tools, err := build.Tools(ctx, say, "etcd", "containerd", "ctr", "loopback", "runc")
+	tools, err := build.Tools(ctx, say, "containerd", "ctr", "loopback", "runc")
 	if err != nil {
 		return p, err
 	}
-	p.Etcd, p.Containerd, p.Ctr, p.Loopback = tools[0], tools[1], tools[2], tools[3]
+	p.Containerd, p.Ctr, p.Loopback = tools[0], tools[1], tools[2]
 	return p, nil
 }
 

@@ -1,8 +1,8 @@
 // Command kubernetes is all of Kubernetes that a one-node test cluster needs,
-// in one binary: linking five programs that share nearly all their packages
-// once is what keeps the build and the cache small.
+// and etcd, in one binary: linking programs that share nearly all their
+// packages once is what keeps the build and the cache small.
 //
-//	kubernetes apiserver|controller-manager|scheduler|kubelet|kubectl [flags]
+//	kubernetes etcd|apiserver|controller-manager|scheduler|kubelet|kubectl [flags]
 //
 // Started under the name kubectl (a symbolic link), it is kubectl.
 package main
@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"go.etcd.io/etcd/server/v3/etcdmain"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"
 	_ "k8s.io/component-base/metrics/prometheus/clientgo"
@@ -35,6 +36,10 @@ func main() {
 		// Each program reads os.Args itself, so the name of the program goes.
 		name = os.Args[1]
 		os.Args = append(os.Args[:1], os.Args[2:]...)
+	}
+	if name == "etcd" {
+		etcdmain.Main(os.Args)
+		return
 	}
 	os.Exit(cli.Run(command(name)))
 }
@@ -57,6 +62,6 @@ func command(name string) *cobra.Command {
 }
 
 func usage() {
-	fmt.Fprintln(os.Stderr, "usage: kubernetes apiserver|controller-manager|scheduler|kubelet|kubectl [flags]")
+	fmt.Fprintln(os.Stderr, "usage: kubernetes etcd|apiserver|controller-manager|scheduler|kubelet|kubectl [flags]")
 	os.Exit(2)
 }

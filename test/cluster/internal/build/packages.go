@@ -19,7 +19,6 @@ type tool struct {
 // ones where that is possible. The result is in the order of the names.
 func Tools(ctx context.Context, say func(string, ...any), names ...string) ([]string, error) {
 	known := []tool{
-		{name: "etcd", pkg: "etcd-server"},
 		{name: "containerd", pkg: "containerd"},
 		{name: "ctr", pkg: "containerd"},
 		{name: "runc", pkg: "runc"},
@@ -104,8 +103,8 @@ func install(ctx context.Context, say func(string, ...any), packages []string) e
 	return nil
 }
 
-// keepServicesDown tells Debian's package scripts not to start etcd and
-// containerd as services, unless the machine has its own word on that.
+// keepServicesDown tells Debian's package scripts not to start what
+// they install as a service, unless the machine has its own word on that.
 func keepServicesDown() (undo func(), err error) {
 	const policy = "/usr/sbin/policy-rc.d"
 	f, err := os.OpenFile(policy, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)

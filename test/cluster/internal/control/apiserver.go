@@ -12,7 +12,7 @@ import (
 const etcdURL = "unix://etcd.sock:0"
 
 func (c *Cluster) newEtcd() *process {
-	return c.process("etcd", c.spec.Programs.Etcd,
+	return c.process("etcd", c.spec.Programs.Kubernetes, "etcd",
 		"--name=test", "--data-dir=etcd", "--log-level=warn", "--logger=zap",
 		"--listen-client-urls="+etcdURL, "--advertise-client-urls="+etcdURL,
 		"--listen-peer-urls=unix://peer.sock:0", "--initial-advertise-peer-urls=unix://peer.sock:0",

@@ -19,8 +19,7 @@ type User struct {
 
 // Programs are the paths of what is run.
 type Programs struct {
-	Etcd       string
-	Kubernetes string
+	Kubernetes string // etcd and all of Kubernetes
 	// Containerd and Ctr are set for a real node, Kwok for one that is played.
 	Containerd string `json:",omitempty"`
 	Ctr        string `json:",omitempty"`
