@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -88,7 +87,12 @@ func appendArray[T any](b []byte, items []T) ([]byte, error) {
 func appendObject[T any](b []byte, m map[string]T) ([]byte, error) {
 	var err error
 	b = append(b, '{')
-	for i, key := range slices.Sorted(maps.Keys(m)) {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for i, key := range keys {
 		if i > 0 {
 			b = append(b, ',')
 		}

@@ -3,6 +3,7 @@ package oneshot
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -39,9 +40,20 @@ const (
 	cancelBefore faultKind = "cancel"
 )
 
-var faultKinds = []faultKind{
-	failBefore, failAfter, failLate, crashBefore, crashAfter,
-	hangBefore, hangAfter, timeOutBefore, timeOutAfter, timeOutLate, cancelBefore,
+// faultKinds returns the ways in which a call can go wrong that differ. A read
+// has no effect, so that there is no before and after; and how a store fails is
+// one error to the engine.
+func faultKinds(call string) []faultKind {
+	switch {
+	case strings.HasPrefix(call, "create"):
+		return []faultKind{
+			failBefore, failAfter, failLate, crashBefore, crashAfter, hangBefore, hangAfter,
+			timeOutBefore, timeOutAfter, timeOutLate, cancelBefore,
+		}
+	case strings.HasPrefix(call, "put"):
+		return []faultKind{failBefore, failAfter, failLate, crashBefore, crashAfter, hangBefore, hangAfter, cancelBefore}
+	}
+	return []faultKind{failBefore, crashBefore, hangBefore, timeOutBefore, cancelBefore}
 }
 
 var errFault = errors.New("an injected fault")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -67,7 +68,7 @@ func (w *world) job(name string) contract.Object {
 	if age >= j.fate.after+j.ttl {
 		return nil // removed by the TTL controller
 	}
-	object := clone(j.object)
+	object := maps.Clone(j.object)
 	status := map[string]any{"active": json.Number("1")}
 	if age >= j.fate.after {
 		status = terminalStatus(j.fate.state)
@@ -232,7 +233,7 @@ func (p *process) get(ctx context.Context, what, resource string, object func() 
 	if err != nil {
 		return nil, err
 	}
-	return clone(found), nil
+	return found, nil
 }
 
 func (p *process) CronJob(ctx context.Context, _, _ string) (contract.Object, error) {

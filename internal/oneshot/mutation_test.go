@@ -1,0 +1,155 @@
+package oneshot
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// mutation is one fault put into the engine's own source.
+type mutation struct {
+	name      string
+	file      string
+	from, to  string
+	violation string
+}
+
+// mutations are faults that the crash matrix has to find. Each undoes one of the
+// decisions that the promises rest on.
+var mutations = []mutation{
+	{
+		"no read-back before a create", "dispatch.go",
+		"job, err := x.readBack(ctx)\n	if err != nil {\n		return nil, err\n	}\n	if job != nil {\n		if history.IntentAt == nil {",
+		"var job contract.Object\n	var err error\n	if job != nil {\n		if history.IntentAt == nil {",
+		"the last run",
+	},
+	{
+		"the intent is recorded after the create", "dispatch.go",
+		"intent, err := x.intend(ctx, history.IntentAt)\n	if err != nil {\n		return nil, err\n	}\n	return x.create(ctx, intent)",
+		"job, err = x.create(ctx, x.now())\n	if err != nil {\n		return nil, err\n	}\n	_, err = x.intend(ctx, history.IntentAt)\n	return job, err",
+		"promise 2",
+	},
+	{
+		"the intent's failure is ignored", "dispatch.go",
+		"	return now, x.put(ctx, record, err)\n}\n\n// checkWindow",
+		"	_ = x.put(ctx, record, err)\n	return now, nil\n}\n\n// checkWindow",
+		"promise 2",
+	},
+	{
+		"the TTL window is not looked at", "dispatch.go",
+		"if x.now().Before(intent.Add(x.TTL - absenceMargin)) {",
+		"if x.now().Before(intent.Add(100 * time.Hour)) {",
+		"promise",
+	},
+	{
+		"a dispatched record does not stop a create", "dispatch.go",
+		"case history.Dispatched:", "case history.Dispatched && x.now().IsZero():",
+		"promise",
+	},
+	{
+		"an ambiguous record does not stop a create", "dispatch.go",
+		"case history.Ambiguous:", "case history.Ambiguous && x.now().IsZero():",
+		"promise 3",
+	},
+	{
+		"a create that timed out is repeated", "dispatch.go",
+		"case TimedOut:\n			return x.timedOut(ctx, err)\n		case Unavailable:",
+		"case Unavailable, TimedOut:",
+		"promise 3",
+	},
+	{
+		"a create that timed out is not recorded as ambiguous", "dispatch.go",
+		"	if err := x.put(ctx, record, err); err != nil {\n		return nil, err\n	}\n	longer, cancel",
+		"	_, _ = record, err\n	longer, cancel",
+		"promise 3",
+	},
+	{
+		"a terminal record is not replayed", "run.go",
+		"if history.Outcome != \"\" {\n		return x.replay(history)\n	}", "",
+		"promise 1",
+	},
+	{
+		"a failed Job is reported as a success", "execution.go",
+		"if state == contract.Succeeded {", "if state != contract.Running {",
+		"promise 5",
+	},
+	{
+		"a successor follows any failure", "run.go",
+		"if failure.CodeOf(err) != failure.JobFailed || n == plan.Successors {",
+		"if err == nil || n == plan.Successors {",
+		"promise 4",
+	},
+	{
+		"what is under way is not given up when the run is told to stop", "retry.go",
+		"timer := time.AfterFunc(d, cancel)", "timer := time.AfterFunc(1000*d, cancel)",
+		"promise 6",
+	},
+}
+
+// TestMutations proves that the crash matrix can fail: with each mutation in
+// the source, it has to find a violation.
+func TestMutations(t *testing.T) {
+	if os.Getenv("ONESHOT_MUTANT") != "" {
+		t.Fatal("a mutant must not run the mutations")
+	}
+	for _, m := range mutations {
+		t.Run(m.name, func(t *testing.T) {
+			output := m.run(t)
+			if !strings.Contains(output, "violation: "+m.violation) {
+				t.Errorf("the crash matrix did not find %q:\n%s", m.violation, tail(output))
+			}
+		})
+	}
+}
+
+// run builds the package with the mutation laid over the source and returns
+// what the crash matrix printed.
+func (m mutation) run(t *testing.T) string {
+	t.Helper()
+	path, err := filepath.Abs(m.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(source), m.from); n != 1 {
+		t.Fatalf("%s has the mutated text %d times, want once", m.file, n)
+	}
+	folder := t.TempDir()
+	mutant := filepath.Join(folder, m.file)
+	if err := os.WriteFile(mutant, []byte(strings.Replace(string(source), m.from, m.to, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: mutant}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	overlayFile := filepath.Join(folder, "overlay.json")
+	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlayFile, "-run", "^TestCrashMatrix$", ".")
+	cmd.Env = append(os.Environ(), "ONESHOT_MUTANT=1", "ONESHOT_MATRIX=")
+	output, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Errorf("the crash matrix passed with the mutation in")
+	}
+	return string(output)
+}
+
+func tail(s string) string {
+	const most = 2000
+	if len(s) > most {
+		return "…" + s[len(s)-most:]
+	}
+	return s
+}
