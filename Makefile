@@ -34,10 +34,11 @@ build: ## build the stripped static binary bin/aks-oneshot
 	$(GO_BUILD) -ldflags '$(LDFLAGS)' -o bin/aks-oneshot ./cmd/action
 
 .PHONY: image
-image: ## build the container image $(IMAGE) with the docker of this machine
+image: ## build and check the container image $(IMAGE)
 	docker build --network host \
 		--build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' $(IMAGE_FLAGS) \
 		--tag '$(IMAGE)' .
+	@hack/check-image "$(IMAGE)"
 
 .PHONY: clean
 clean: ## remove what was built in the tree (the caches outside it stay)
