@@ -20,7 +20,7 @@ import (
 // hostile are values that would be something else than text to a reader of
 // Markdown, HTML, a terminal or a log, if they were let through.
 var hostile = []string{
-	"|", "||", `\|`, `\\|`, `\`, "a|b`c|d", "`", "``", "`|`", "` |", "x`", "`x", " x ", "   ", "| --- | --- |",
+	"|", "||", `\|`, `\\|`, `\`, "a|b`c|d", "`", "``", "`|`", "` |", "x`", "`x", " x ", "   ", "| |", "|  a  |", "| --- | --- |",
 	"</details>", "</summary>", "<details>", "<script>alert(1)</script>", "<!--", "-->", "<img src=x onerror=y>",
 	"](https://example.com)", "[a](b)", "![a](b)", "[^1]", "<https://example.com>", "https://example.com/a", "www.example.com", "a@example.com",
 	"@octocat", "#1", "octo/repo#1", ":tada:", ":+1:", "$x$", "$`x`$", "*a*", "_a_", "**a**", "~~a~~",

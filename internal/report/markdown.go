@@ -97,10 +97,10 @@ func (p piece) markdown() string {
 
 // codeSpan returns text between backticks, more of them than stand together
 // anywhere within (CommonMark 0.31, 6.1). A space on both sides is taken off
-// again by the reader, so one is added where the text begins or ends with a
-// backtick or a space.
+// again by the reader, unless there is nothing else; so one is added where the
+// text begins or ends with a backtick or a space.
 func codeSpan(text string) string {
-	if strings.Trim(text, "` ") != text {
+	if strings.Trim(text, "` ") != text && strings.Trim(text, " ") != "" {
 		text = " " + text + " "
 	}
 	ticks := strings.Repeat("`", longestRun(text, '`')+1)
