@@ -3,6 +3,7 @@
 package cluster_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -150,10 +151,8 @@ func TestKilledSupervisorIsSweptUp(t *testing.T) {
 	if err := leftovers(t, family, ""); err != nil {
 		t.Errorf("the kernel did not end what the supervisor had:\n%v", err)
 	}
-	if _, err := os.Stat(dir); err != nil {
-		t.Fatalf("nobody could have removed the folder yet: %v", err)
-	}
-	// Any later start clears up, even one that fails.
+	// Any later start clears up (one of another test may do so before), even one
+	// that fails.
 	if _, err := cluster.Start(t.Context(), cluster.Options{APIServerArgs: []string{"--no-such-flag"}}); err == nil {
 		t.Error("an unknown flag does no harm")
 	}
@@ -171,6 +170,35 @@ func TestInterruptedStartLeavesNothing(t *testing.T) {
 	if err := leftovers(t, family, dirOf(family)); err != nil {
 		t.Errorf("after SIGKILL during the start there remain:\n%v", err)
 	}
+}
+
+func TestProgramThatEndsIsAFault(t *testing.T) {
+	t.Parallel()
+	child := below(t, os.Getpid())
+	own := start(t, cluster.Options{})
+	for _, p := range below(t, os.Getpid()) {
+		known := slices.ContainsFunc(child, func(o proc) bool { return o.pid == p.pid })
+		if !known && strings.Contains(p.command, " scheduler --kubeconfig=") && rootOf(p) == own.Dir() {
+			kill(t, p.pid)
+		}
+	}
+	var err error
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end) && err == nil; time.Sleep(20 * time.Millisecond) {
+		err = own.Fault()
+	}
+	if err == nil || !strings.Contains(err.Error(), "scheduler ended by itself (signal: killed)") {
+		t.Errorf("the fault is %v, want the scheduler's end", err)
+	}
+}
+
+// rootOf reads from the machine's side which cluster's folder a process has as
+// its working directory.
+func rootOf(p proc) string {
+	inside := fmt.Sprintf("/proc/%d/cwd/spec.json", p.pid)
+	var spec struct{ Dir string }
+	b, _ := os.ReadFile(inside)
+	_ = json.Unmarshal(b, &spec)
+	return spec.Dir
 }
 
 // dirOf reads the cluster's folder from the command line of its init or runner.

@@ -55,6 +55,19 @@ func TestFolder(t *testing.T) {
 	}
 }
 
+func TestCancelledUp(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), 1500*time.Millisecond)
+	defer cancel()
+	dir := filepath.Join(t.TempDir(), "state")
+	if _, err := cluster.Up(ctx, cluster.Options{Dir: dir}); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("an up without time gives %v", err)
+	}
+	if s := cluster.Status(dir); s != "not running" {
+		t.Errorf("status after an up without time: %s", s)
+	}
+}
+
 func TestStrangersFolderIsRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -42,8 +43,10 @@ func cached(ctx context.Context, name string, say func(string, ...any), produce 
 	}
 	path := filepath.Join(dir, name)
 	if _, err := os.Stat(path); err == nil {
+		_ = os.Chtimes(path, time.Now(), time.Now()) // in use: see prune
 		return path, nil
 	}
+	prune(dir)
 	unlock, err := lock(ctx, path+".lock", func() { say("waiting for another process that is making %s", name) })
 	if err != nil {
 		return "", err
@@ -58,6 +61,23 @@ func cached(ctx context.Context, name string, say func(string, ...any), produce 
 		return "", err
 	}
 	return path, os.Rename(temp, path)
+}
+
+// unused is how long a build is kept that nobody asks for.
+const unused = 14 * 24 * time.Hour
+
+// prune removes builds that are not in use any more, such as those of an older
+// version. One that still runs goes on without its file.
+func prune(dir string) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		info, err := e.Info()
+		name, _, found := strings.Cut(e.Name(), "-")
+		ours := found && (name == "kubernetes" || name == "kwok" || name == "images")
+		if err == nil && ours && time.Since(info.ModTime()) > unused {
+			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
+		}
+	}
 }
 
 // lock takes an exclusive lock, which the kernel gives up with the process.

@@ -127,3 +127,25 @@ func TestVersionsMatchTheModules(t *testing.T) {
 		}
 	}
 }
+
+func TestPrune(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	old := time.Now().Add(-unused - time.Hour)
+	for _, name := range []string{"kubernetes-v1-old", "kubernetes-v1-new", "somebody-elses"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if name != "kubernetes-v1-new" {
+			if err := os.Chtimes(path, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	prune(dir)
+	left, _ := filepath.Glob(filepath.Join(dir, "*"))
+	if len(left) != 2 || filepath.Base(left[0]) != "kubernetes-v1-new" || filepath.Base(left[1]) != "somebody-elses" {
+		t.Errorf("there remain %v", left)
+	}
+}

@@ -1,7 +1,9 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,12 +53,14 @@ const (
 // Look tells the state of the cluster in a folder.
 func Look(dir string) (State, control.Info) {
 	var info control.Info
-	if _, err := os.Stat(filepath.Join(dir, specFile)); err != nil {
-		return Absent, info
-	}
 	if lock, err := lockFolder(dir); err == nil {
-		lock.Close()
+		defer lock.Close()
+		if _, err := os.Stat(filepath.Join(dir, specFile)); err != nil {
+			return Absent, info // a folder, but not a cluster's
+		}
 		return Left, info
+	} else if errors.Is(err, fs.ErrNotExist) {
+		return Absent, info
 	}
 	if err := readJSON(filepath.Join(dir, readyFile), &info); err != nil {
 		return Starting, info

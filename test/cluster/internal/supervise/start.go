@@ -16,7 +16,8 @@ type Supervisor struct {
 	Orders io.WriteCloser
 	Events io.ReadCloser
 
-	lifeline *os.File
+	process  *os.Process
+	lifeline *os.File // nil for a detached one
 	stderr   *os.File
 	once     sync.Once
 	ended    chan struct{}
@@ -52,11 +53,24 @@ func Start(detached bool) (*Supervisor, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.process = cmd.Process
+	if detached {
+		s.lifeline = nil
+		lifeline.Close()
+	}
 	go func() {
 		s.err = cmd.Wait()
 		close(s.ended)
 	}()
 	return s, nil
+}
+
+func (s *Supervisor) hangUp() {
+	if s.lifeline == nil {
+		_ = s.process.Signal(syscall.SIGTERM)
+		return
+	}
+	s.lifeline.Close()
 }
 
 // unnamed makes a file that nobody has to remove.
@@ -74,9 +88,9 @@ func (s *Supervisor) Output() string {
 	return string(b)
 }
 
-// Close ends the cluster by closing the lifeline, and waits until nothing is left.
+// Close ends the cluster and waits until nothing is left.
 func (s *Supervisor) Close(ctx context.Context) error {
-	s.once.Do(func() { s.lifeline.Close() })
+	s.once.Do(s.hangUp)
 	select {
 	case <-s.ended:
 	case <-ctx.Done():
