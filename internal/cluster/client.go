@@ -30,6 +30,8 @@ type Client struct {
 	rt    http.RoundTripper
 	conns *connections
 	times times
+	// maxObject bounds an answer and an event of a watch, in bytes.
+	maxObject int64
 
 	// answered is set by the first request that succeeds.
 	answered atomic.Bool
@@ -115,7 +117,7 @@ func WithNotify(notify func(text string)) Option {
 func New(cfg *rest.Config, options ...Option) (*Client, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.UserAgent = "aks-oneshot/dev"
-	c := &Client{times: defaultTimes, told: map[string]bool{}}
+	c := &Client{times: defaultTimes, maxObject: maxObject, told: map[string]bool{}}
 	for _, option := range options {
 		option(c, cfg)
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxObject bounds an answer, in bytes. etcd takes objects of 1.5 MiB by
+	// maxObject bounds an object, in bytes. etcd takes objects of 1.5 MiB by
 	// default; JSON is at most a few times the size of what is stored.
 	maxObject = 8 << 20
 	// maxStatus bounds an answer that is an error.
@@ -87,12 +87,12 @@ func (c *Client) do(ctx context.Context, call call, timeout time.Duration) (cont
 		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxObject+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, c.maxObject+1))
 	if err != nil {
 		return nil, c.transportError(ctx, limited, call, x, resp.StatusCode, fmt.Errorf("the answer was cut off: %w", err))
 	}
-	if len(body) > maxObject {
-		return nil, call.failed(oneshot.Unavailable, resp.StatusCode, fmt.Errorf("the answer is larger than %d bytes", maxObject))
+	if int64(len(body)) > c.maxObject {
+		return nil, call.failed(oneshot.Unavailable, resp.StatusCode, fmt.Errorf("the answer is larger than %d bytes", c.maxObject))
 	}
 	object, err := call.object(body)
 	if err != nil {

@@ -88,7 +88,7 @@ func absent(call call, status metav1.Status) bool {
 		return false
 	}
 	if call.verb == "create" {
-		return true
+		return status.Details.Name == call.namespace
 	}
 	return status.Details.Name == call.name
 }

@@ -83,7 +83,7 @@ func (c *Client) receive(ctx context.Context, call call, events chan<- event) er
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	frames := newFrames(resp.Body, maxObject)
+	frames := newFrames(resp.Body, c.maxObject)
 	for {
 		var frame struct {
 			Type   string          `json:"type"`
