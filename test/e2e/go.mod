@@ -1,0 +1,13 @@
+module github.com/aks-oneshot/aks-oneshot/test/e2e
+
+go 1.26.0
+
+require (
+	github.com/aks-oneshot/aks-oneshot v0.0.0-00010101000000-000000000000
+	github.com/aks-oneshot/aks-oneshot/test/cluster v0.0.0-00010101000000-000000000000
+)
+
+replace (
+	github.com/aks-oneshot/aks-oneshot => ../..
+	github.com/aks-oneshot/aks-oneshot/test/cluster => ../cluster
+)

@@ -1,0 +1,225 @@
+package harness
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Step is one step of a workflow that uses the action.
+type Step struct {
+	// Inputs are what `with` says, by the inputs' names.
+	Inputs map[string]string
+	// Env is added to what a runner sets; it wins.
+	Env map[string]string
+	// Args are those of the command line. A runner gives none.
+	Args []string
+}
+
+// Runner starts steps as a GitHub runner starts a container action: a process
+// of its own, with an environment that holds the inputs and nothing of ours,
+// and files for what the step hands back.
+type Runner struct {
+	// Program is the action.
+	Program string
+	// Dir holds the files of each step, in a folder of its own.
+	Dir string
+}
+
+// Run is a step under way.
+type Run struct {
+	// Dir is the step's own folder.
+	Dir string
+
+	cmd            *exec.Cmd
+	begin          time.Time
+	stdout, stderr *log
+	done           chan struct{}
+	took           time.Duration
+	err            error
+}
+
+// Start starts a step. When ctx ends, the process is killed.
+func (r *Runner) Start(ctx context.Context, s Step) (*Run, error) {
+	dir, err := os.MkdirTemp(r.Dir, "step-")
+	if err != nil {
+		return nil, err
+	}
+	run := &Run{Dir: dir, stdout: newLog(), stderr: newLog(), done: make(chan struct{})}
+	env, err := run.environment(s)
+	if err != nil {
+		return nil, err
+	}
+	run.cmd = exec.CommandContext(ctx, r.Program, s.Args...)
+	run.cmd.Env, run.cmd.Dir = env, filepath.Join(dir, "workspace")
+	run.cmd.Stdout, run.cmd.Stderr = run.stdout, run.stderr
+	run.begin = time.Now()
+	if err := run.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("could not start the action: %w", err)
+	}
+	go func() {
+		run.err = run.cmd.Wait()
+		run.took = time.Since(run.begin)
+		run.stdout.end()
+		run.stderr.end()
+		close(run.done)
+	}()
+	return run, nil
+}
+
+// files are what a runner prepares for each step, by the variable that names
+// the file.
+var files = map[string]string{
+	"GITHUB_OUTPUT": "output", "GITHUB_STEP_SUMMARY": "summary", "GITHUB_STATE": "state",
+	"GITHUB_ENV": "env", "GITHUB_PATH": "path",
+}
+
+// environment makes the folders and files of a step, and returns what a runner
+// sets (GitHub docs, "Default environment variables").
+func (r *Run) environment(s Step) ([]string, error) {
+	env := map[string]string{
+		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"CI":   "true", "GITHUB_ACTIONS": "true", "RUNNER_OS": "Linux", "RUNNER_ARCH": "X64",
+		"RUNNER_ENVIRONMENT": "github-hosted",
+		"GITHUB_REPOSITORY":  "octo/widgets", "GITHUB_WORKFLOW": "deploy", "GITHUB_JOB": "backfill",
+		"GITHUB_RUN_ID": "1658821493", "GITHUB_RUN_NUMBER": "3", "GITHUB_RUN_ATTEMPT": "1",
+		"GITHUB_SHA": strings.Repeat("a", 40), "GITHUB_REF": "refs/heads/main",
+		"GITHUB_EVENT_NAME": "workflow_dispatch", "GITHUB_ACTOR": "octocat",
+	}
+	for variable, folder := range map[string]string{"HOME": "home", "RUNNER_TEMP": "temp", "GITHUB_WORKSPACE": "workspace"} {
+		env[variable] = filepath.Join(r.Dir, folder)
+		if err := os.Mkdir(env[variable], 0o755); err != nil {
+			return nil, err
+		}
+	}
+	for variable, file := range files {
+		env[variable] = filepath.Join(r.Dir, file)
+		if err := os.WriteFile(env[variable], nil, 0o644); err != nil {
+			return nil, err
+		}
+	}
+	// https://docs.github.com/actions: INPUT_ and the name in upper case, spaces
+	// replaced by _; dashes stay.
+	for name, value := range s.Inputs {
+		env["INPUT_"+strings.ToUpper(strings.ReplaceAll(name, " ", "_"))] = value
+	}
+	maps.Copy(env, s.Env)
+	list := make([]string, 0, len(env))
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		list = append(list, name+"="+env[name])
+	}
+	return list, nil
+}
+
+// Signal sends a signal to the process.
+func (r *Run) Signal(s os.Signal) error { return r.cmd.Process.Signal(s) }
+
+// Kill ends the process as nothing can prevent, and waits for its end.
+func (r *Run) Kill() (Ended, error) {
+	if err := r.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return Ended{}, err
+	}
+	return r.Wait()
+}
+
+// WaitFor returns as soon as a line of the log holds the text, and fails when
+// the process ends, or ctx does, before that.
+func (r *Run) WaitFor(ctx context.Context, text string) error {
+	for {
+		more := r.stdout.changed()
+		if strings.Contains(r.stdout.String(), text) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for %q in the log: %w\n%s", text, context.Cause(ctx), r.Log())
+		case <-r.done:
+			if !strings.Contains(r.stdout.String(), text) {
+				return fmt.Errorf("the action ended without %q in its log:\n%s", text, r.Log())
+			}
+		case <-more:
+		}
+	}
+}
+
+// Running reports whether the process has not ended yet.
+func (r *Run) Running() bool {
+	select {
+	case <-r.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// Log is what the process has printed so far.
+func (r *Run) Log() string { return r.stdout.String() + r.stderr.String() }
+
+// Wait waits for the process and reads what it handed back.
+func (r *Run) Wait() (Ended, error) {
+	<-r.done
+	var exit *exec.ExitError
+	if r.err != nil && !errors.As(r.err, &exit) {
+		return Ended{}, fmt.Errorf("waiting for the action: %w", r.err)
+	}
+	e := Ended{Dir: r.Dir, Stdout: r.stdout.String(), Stderr: r.stderr.String(), Began: r.begin, Took: r.took}
+	e.Status = r.cmd.ProcessState.ExitCode()
+	if ws, ok := r.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		e.Signal = ws.Signal()
+	}
+	if usage, ok := r.cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
+		e.PeakMemory = peakBytes(usage)
+	}
+	return e, e.read()
+}
+
+// log is written by a process and read meanwhile.
+type log struct {
+	mu   sync.Mutex
+	b    bytes.Buffer
+	more chan struct{} // closed with the next change
+	over bool
+}
+
+func newLog() *log { return &log{more: make(chan struct{})} }
+
+// Write implements [io.Writer].
+func (l *log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.more)
+	l.more = make(chan struct{})
+	return l.b.Write(p)
+}
+
+func (l *log) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.over {
+		l.over = true
+		close(l.more)
+		l.more = make(chan struct{})
+	}
+}
+
+func (l *log) changed() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.more
+}
+
+func (l *log) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
