@@ -32,11 +32,11 @@ func init() { supervise.Reexec() }
 
 // Cluster is a running cluster. Its methods may be used by several goroutines.
 type Cluster struct {
-	info       control.Info
-	users      []User
-	kubernetes string
-	workload   string
-	link       *link
+	info     control.Info
+	users    []User
+	kubectl  string
+	workload string
+	link     *link
 }
 
 // Start makes a cluster and returns when its node is ready and work can be
@@ -46,7 +46,10 @@ func Start(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Cluster{users: parts.order.Spec.Users, kubernetes: parts.order.Spec.Programs.Kubernetes, workload: parts.workload}
+	c := &Cluster{users: parts.order.Spec.Users, workload: parts.workload}
+	if c.kubectl, err = linkKubectl(parts.order.Spec.Programs.Kubernetes); err != nil {
+		return nil, err
+	}
 	begin := time.Now()
 	if c.link, err = dial(&parts.order, o.detached, parts.say); err != nil {
 		return nil, err

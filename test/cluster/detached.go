@@ -2,10 +2,9 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/test/cluster/internal/control"
@@ -49,7 +48,7 @@ func Up(ctx context.Context, o Options) (*Found, error) {
 		if err == nil {
 			return found, c.link.leave()
 		}
-		if s, _ := supervise.Look(o.Dir); s != supervise.Running && s != supervise.Starting {
+		if !strings.Contains(err.Error(), supervise.ErrInUse.Error()) {
 			return nil, err
 		} // another process was faster
 	}
@@ -80,21 +79,4 @@ func Status(dir string) string {
 func Build(ctx context.Context, o Options) error {
 	_, err := prepare(ctx, o)
 	return err
-}
-
-// linkKubectl puts a kubectl beside the binary, which goes by its name.
-func linkKubectl(kubernetes string) (string, error) {
-	dir := kubernetes + ".bin"
-	path := filepath.Join(dir, "kubectl")
-	if _, err := os.Stat(path); err == nil {
-		return path, nil
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	err := os.Symlink(kubernetes, path)
-	if errors.Is(err, os.ErrExist) {
-		err = nil
-	}
-	return path, err
 }

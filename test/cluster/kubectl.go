@@ -3,6 +3,7 @@ package cluster
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,10 +12,13 @@ import (
 	"strings"
 )
 
+// KubectlPath is the path of a kubectl of the cluster's version.
+func (c *Cluster) KubectlPath() string { return c.kubectl }
+
 // Kubectl runs kubectl as Admin and returns its standard output. Give
 // --kubeconfig with KubeconfigFor to be somebody else. stdin may be nil.
 func (c *Cluster) Kubectl(ctx context.Context, stdin io.Reader, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, c.kubernetes, append([]string{"kubectl"}, args...)...)
+	cmd := exec.CommandContext(ctx, c.kubectl, args...)
 	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(), "KUBECACHEDIR="+filepath.Join(c.Dir(), "kubectl"))
 	cmd.Stdin = stdin
 	var stdout, stderr bytes.Buffer
@@ -33,4 +37,21 @@ func (c *Cluster) Kubectl(ctx context.Context, stdin io.Reader, args ...string) 
 func (c *Cluster) Apply(ctx context.Context, manifests string) error {
 	_, err := c.Kubectl(ctx, strings.NewReader(manifests), "apply", "-f", "-")
 	return err
+}
+
+// linkKubectl puts a kubectl beside the binary, which goes by its name.
+func linkKubectl(kubernetes string) (string, error) {
+	dir := kubernetes + ".bin"
+	path := filepath.Join(dir, "kubectl")
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	err := os.Symlink(kubernetes, path)
+	if errors.Is(err, os.ErrExist) {
+		err = nil
+	}
+	return path, err
 }

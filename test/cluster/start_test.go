@@ -89,17 +89,25 @@ func TestStrangersFolderIsRefused(t *testing.T) {
 func TestUpAndDown(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "up")
-	first, err := cluster.Up(t.Context(), cluster.Options{Dir: dir, Log: t.Output()})
-	if err != nil {
-		t.Fatal(err)
-	}
 	t.Cleanup(func() { _ = cluster.Down(dir) })
+	second := make(chan *cluster.Found, 1)
+	go func() { // two at once must agree on one cluster
+		found, err := cluster.Up(t.Context(), cluster.Options{Dir: dir})
+		if err != nil {
+			t.Error(err)
+		}
+		second <- found
+	}()
+	first, err := cluster.Up(t.Context(), cluster.Options{Dir: dir, Log: t.Output()})
+	if other := <-second; err != nil || other == nil || *other != *first {
+		t.Fatalf("two at once found %+v and %+v, %v", first, other, err)
+	}
 	if s := cluster.Status(dir); !strings.HasPrefix(s, "running") {
 		t.Errorf("status of a running cluster: %s", s)
 	}
 	again, err := cluster.Up(t.Context(), cluster.Options{Dir: dir})
 	if err != nil || *again != *first {
-		t.Errorf("the second up found %+v, %v; want %+v", again, err, first)
+		t.Errorf("the third up found %+v, %v; want %+v", again, err, first)
 	}
 	for range 2 { // the second time there is nothing
 		if err := cluster.Down(dir); err != nil {

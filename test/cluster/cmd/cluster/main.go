@@ -5,7 +5,9 @@
 //	cluster down            end it and remove all of it
 //	cluster status          say whether it runs
 //	cluster build           only make and cache what a cluster needs
-//	cluster run -- CMD ARG… a cluster of its own for the length of one command
+//	cluster run -- CMD ARG… a cluster of its own for the length of one command, which
+//	                        has KUBECONFIG, a kubectl in its PATH, and the test
+//	                        program's image in ONESHOT_TEST_WORKLOAD
 //
 // Environment: ONESHOT_TEST_STATE moves the folder of the cluster that stays,
 // ONESHOT_TEST_CACHE that of the builds; ONESHOT_TEST_NODE=kubelet|kwok says who
@@ -114,7 +116,11 @@ func run(ctx context.Context, argv []string) (err error) {
 	defer func() { err = errors.Join(err, c.Stop(context.WithoutCancel(ctx))) }()
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(), "ONESHOT_TEST_WORKLOAD="+c.Workload())
+	cmd.Env = append(os.Environ(),
+		"KUBECONFIG="+c.Kubeconfig(),
+		"ONESHOT_TEST_WORKLOAD="+c.Workload(),
+		"PATH="+filepath.Dir(c.KubectlPath())+string(os.PathListSeparator)+os.Getenv("PATH"),
+	)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	return cmd.Run()
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 )
 
 // Files of a cluster's folder that the supervisor writes. The first marks the
@@ -54,6 +55,13 @@ func claimGiven(path string) (*folder, error) {
 		return nil, err
 	}
 	lock, err := lockFolder(path)
+	for range 20 {
+		if !errors.Is(err, ErrInUse) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond) // somebody may only have looked, see Look
+		lock, err = lockFolder(path)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
