@@ -6,15 +6,15 @@
 package terminal
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"sync"
-	"unicode"
 
+	"golang.org/x/term"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/contract"
 	"github.com/aks-oneshot/aks-oneshot/internal/host"
 )
 
@@ -50,14 +50,9 @@ func New(stdout, stderr io.Writer, getenv func(string) string) *Host {
 	}
 }
 
-// isTerminal reports whether w is a character device.
 func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 // Name implements [host.Host].
@@ -69,28 +64,32 @@ func (h *Host) Input(name string) (value string, given bool) { return h.inputs(n
 // Mask implements [host.Host].
 func (h *Host) Mask(secret string) { h.masks.Add(secret) }
 
-// Output implements [host.Host]. A value that is not one plain line is written
-// as a JSON string, and so is one that could be taken for a JSON string.
+// Output implements [host.Host]. A value that is not one harmless line is
+// written as a JSON string, and so is one that could be taken for one.
 func (h *Host) Output(name, value string) error {
 	if err := host.CheckOutput(name); err != nil {
 		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	value = h.masks.Hide(value)
-	if strings.HasPrefix(value, `"`) || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		var b bytes.Buffer
-		enc := json.NewEncoder(&b)
-		enc.SetEscapeHTML(false)
-		if err := enc.Encode(value); err != nil {
-			return fmt.Errorf("could not encode output %s: %w", name, err)
-		}
-		value = strings.TrimSuffix(b.String(), "\n")
+	value, err := oneLine(strings.ToValidUTF8(h.masks.Hide(value), "\uFFFD"))
+	if err != nil {
+		return fmt.Errorf("could not encode output %s: %w", name, err)
 	}
 	if _, err := fmt.Fprintf(h.stdout, "%s=%s\n", name, value); err != nil {
 		return fmt.Errorf("could not write output %s to standard output: %w", name, err)
 	}
 	return nil
+}
+
+// oneLine returns the value, or its JSON string in ASCII, as one line that no
+// CI system obeys.
+func oneLine(value string) (string, error) {
+	if lines := host.Lines(value); len(lines) == 1 && lines[0] == value && !strings.HasPrefix(value, `"`) {
+		return value, nil
+	}
+	data, err := contract.Canonical(value)
+	return strings.ReplaceAll(string(data), "#", `\u0023`), err
 }
 
 // Summary implements [host.Host].
