@@ -52,7 +52,7 @@ func below(t *testing.T, pid int) []proc {
 	all := processes(t)
 	family := []proc{}
 	known := map[int]bool{pid: true}
-	for range len(all) { // children may be listed before their parents
+	for range all { // children may be listed before their parents
 		for _, p := range all {
 			if (known[p.parent] || p.pid == pid) && !slices.ContainsFunc(family, func(f proc) bool { return f.pid == p.pid }) {
 				known[p.pid] = true

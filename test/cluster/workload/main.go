@@ -139,9 +139,9 @@ func lines(a []string) error {
 	out := bufio.NewWriter(os.Stdout)
 	start := time.Now()
 	for i := 1; i <= n; i++ {
-		out.WriteString(line(i, size) + "\n")
-		if rate > 0 { // a slow stream must be seen line by line
-			out.Flush()
+		_, _ = out.WriteString(line(i, size) + "\n") // Flush has the error
+		if rate > 0 {                                // a slow stream must be seen line by line
+			_ = out.Flush()
 			time.Sleep(time.Until(start.Add(time.Duration(i) * time.Second / time.Duration(rate))))
 		}
 	}
@@ -167,14 +167,13 @@ func env(a []string) error {
 }
 
 func oom([]string) error {
-	var hold [][]byte
-	for {
+	for hold := [][]byte{}; ; {
 		b := make([]byte, 8<<20)
 		for i := 0; i < len(b); i += 4096 {
 			b[i] = 1 // a page counts only once it is written to
 		}
 		hold = append(hold, b)
-		time.Sleep(time.Millisecond)
+		time.Sleep(time.Duration(len(hold)) * time.Microsecond) // in some hundred milliseconds, not at once
 	}
 }
 

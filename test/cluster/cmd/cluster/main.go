@@ -30,15 +30,23 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := realMain(ctx, os.Args[1:]); err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) && exit.ExitCode() > 0 {
-			os.Exit(exit.ExitCode()) // the command's own status, and its own words
-		}
-		fmt.Fprintln(os.Stderr, "cluster:", err)
-		os.Exit(1)
+	err := realMain(ctx, os.Args[1:])
+	stop()
+	os.Exit(exitStatus(err))
+}
+
+// exitStatus says what went wrong, unless a command has done so itself: then
+// its status is ours.
+func exitStatus(err error) int {
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit) && exit.ExitCode() > 0:
+		return exit.ExitCode()
 	}
+	fmt.Fprintln(os.Stderr, "cluster:", err)
+	return 1
 }
 
 func realMain(ctx context.Context, args []string) error {

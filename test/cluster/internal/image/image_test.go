@@ -51,7 +51,7 @@ func TestArchiveIsComplete(t *testing.T) {
 	r := tar.NewReader(&archive)
 	for {
 		h, err := r.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -65,7 +65,7 @@ func claimGiven(path string) (*folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if err := clear(path); err != nil {
+	if err := empty(path); err != nil {
 		lock.Close()
 		return nil, err
 	}
@@ -73,8 +73,8 @@ func claimGiven(path string) (*folder, error) {
 	return &folder{path: path, id: id, lock: lock}, os.Chmod(path, 0o700)
 }
 
-// clear empties a folder that a cluster left behind, and refuses any other.
-func clear(path string) error {
+// empty empties a folder that a cluster left behind, and refuses any other.
+func empty(path string) error {
 	entries, err := os.ReadDir(path)
 	if err != nil || len(entries) == 0 {
 		return err
@@ -126,7 +126,7 @@ func Sweep() {
 		if err != nil {
 			continue
 		}
-		if clear(path) == nil {
+		if empty(path) == nil {
 			_ = os.Remove(path)
 		}
 		lock.Close()

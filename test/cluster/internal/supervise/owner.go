@@ -43,6 +43,7 @@ func startTime(pid int) string {
 // State is what is known of the cluster in a folder.
 type State int
 
+// The states of a folder.
 const (
 	Absent   State = iota
 	Left           // a cluster's supervisor was killed: files remain
