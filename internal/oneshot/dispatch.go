@@ -15,8 +15,16 @@ const maxCreates = 4
 
 // obtain returns the execution's Job: the one that is there, if records say
 // that it is ours, or a new one, if records say that there can be none.
-func (x *execution) obtain(ctx context.Context, history checkpoint.History) (contract.Object, error) {
+//
+// The missing records are stored while the Job is read: neither depends on the
+// other, and nothing is done before both are done.
+func (x *execution) obtain(ctx context.Context, history checkpoint.History, missing []checkpoint.Record) (contract.Object, error) {
+	stored := make(chan error, 1)
+	go func() { stored <- x.prepare(ctx, missing) }()
 	job, err := x.readBack(ctx)
+	if err := <-stored; err != nil {
+		return nil, err
+	}
 	if err != nil {
 		return nil, err
 	}

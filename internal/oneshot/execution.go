@@ -29,36 +29,46 @@ type execution struct {
 	binding checkpoint.Binding
 }
 
-// open reads what is recorded of the execution and records that it is prepared.
-func (x *execution) open(ctx context.Context) (checkpoint.History, error) {
+// open reads what is recorded of the execution. It returns what that says of
+// the past, and the records that have to be there before anything is done and
+// are not yet.
+func (x *execution) open(ctx context.Context) (checkpoint.History, []checkpoint.Record, error) {
 	records, err := x.Store.Load(ctx, x.Name)
 	if err != nil {
-		return checkpoint.History{}, x.storeFailure("reading the records of "+x.Name, err)
+		return checkpoint.History{}, nil, x.storeFailure("reading the records of "+x.Name, err)
 	}
 	prepared, err := x.binding.Prepared()
 	if err != nil {
-		return checkpoint.History{}, failure.New(failure.ConfigInvalid, "%w", err)
+		return checkpoint.History{}, nil, failure.New(failure.ConfigInvalid, "%w", err)
 	}
+	var missing []checkpoint.Record
 	for _, record := range []checkpoint.Record{x.binding.Manifest(), prepared} {
-		if retained, ok := records[record.Step]; ok {
-			if err := x.binding.Same(record, retained); err != nil {
-				return checkpoint.History{}, err
-			}
-			continue
-		}
-		if err := x.put(ctx, record, nil); err != nil {
-			return checkpoint.History{}, err
+		retained, ok := records[record.Step]
+		if !ok {
+			missing = append(missing, record)
+		} else if err := x.binding.Same(record, retained); err != nil {
+			return checkpoint.History{}, nil, err
 		}
 	}
 	history, err := x.binding.Validate(records, x.now())
 	if err != nil {
-		return checkpoint.History{}, err
+		return checkpoint.History{}, nil, err
 	}
 	if history.IntentAt != nil || history.Dispatched || history.Ambiguous || history.Outcome != "" {
 		x.result.Resumed, x.mayRun = true, true
 		x.notify(EventResumed, "an earlier run left records of %s: %s", x.Name, history)
 	}
-	return history, nil
+	return history, missing, nil
+}
+
+// prepare stores the records that are missing.
+func (x *execution) prepare(ctx context.Context, missing []checkpoint.Record) error {
+	for _, record := range missing {
+		if err := x.put(ctx, record, nil); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // replay returns the outcome that a terminal record states. Nothing is read

@@ -37,13 +37,23 @@ type setting struct {
 	successor  fate
 }
 
+var (
+	succeeds = fate{state: contract.Succeeded, after: 2 * time.Second}
+	fails    = fate{state: contract.Failed, after: time.Second}
+	removed  = fate{state: contract.Succeeded, after: time.Minute, removed: 2 * time.Second}
+)
+
+const (
+	soon        = 20 * time.Second
+	afterTheTTL = 2 * time.Hour
+)
+
 var settings = []setting{
-	{name: "succeeds, resumed soon", pause: 20 * time.Second, first: fate{contract.Succeeded, 2 * time.Second}},
-	{name: "succeeds, resumed after the TTL", pause: 2 * time.Hour, first: fate{contract.Succeeded, 2 * time.Second}},
-	{name: "fails, successor succeeds", pause: 20 * time.Second, first: fate{contract.Failed, time.Second},
-		successors: 1, successor: fate{contract.Succeeded, time.Second}},
-	{name: "fails, successor fails, resumed after the TTL", pause: 2 * time.Hour, first: fate{contract.Failed, time.Second},
-		successors: 1, successor: fate{contract.Failed, time.Second}},
+	{name: "succeeds, resumed soon", pause: soon, first: succeeds},
+	{name: "succeeds, resumed after the TTL", pause: afterTheTTL, first: succeeds},
+	{name: "removed by hand, resumed soon", pause: soon, first: removed},
+	{name: "fails, successor succeeds", pause: soon, first: fails, successors: 1, successor: succeeds},
+	{name: "fails, successor fails, resumed after the TTL", pause: afterTheTTL, first: fails, successors: 1, successor: fails},
 }
 
 // schedule is a setting and the faults of its first runs.
@@ -92,13 +102,13 @@ func TestCrashMatrix(t *testing.T) {
 						n++
 						first := fault{at, kind}
 						calls := check(schedule{setting, []fault{first}})
+						if mutant && violations.Load() > 0 {
+							return // found; no need to go on
+						}
 						if n%sample != 0 {
 							continue
 						}
 						for _, at := range calls {
-							if mutant && violations.Load() > 0 {
-								return // found; no need to go on
-							}
 							for _, kind := range faultKinds(at) {
 								check(schedule{setting, []fault{first, {at, kind}}})
 							}
@@ -167,6 +177,9 @@ func (p *process) judge(s schedule, result Result, err error) (broken []string) 
 		broken = append(broken, fmt.Sprintf("the outcome %s came with the error %v", result.Outcome, err))
 	}
 	truth := w.jobs[result.Execution.Name]
+	if truth != nil && truth.fate.removed > 0 {
+		truth = nil // it never came to an end
+	}
 	want := map[Outcome]contract.State{Succeeded: contract.Succeeded, Failed: contract.Failed}[result.Outcome]
 	if want != "" && (truth == nil || truth.fate.state != want || time.Since(truth.created) < truth.fate.after) {
 		broken = append(broken, fmt.Sprintf("promise 5: the outcome %s is not what became of the Job", result.Outcome))
@@ -183,7 +196,7 @@ func (p *process) judge(s schedule, result Result, err error) (broken []string) 
 // judgeEnd checks that the tool is of use: once nothing disturbs it any more, it
 // knows how the Job ended, unless there is a reason not to.
 func (s schedule) judgeEnd(w *world, past []*process, result Result, err error) []string {
-	if s.pause > time.Hour {
+	if s.pause == afterTheTTL || s.first.removed > 0 {
 		// A Job may have come and gone unseen.
 		if result.Outcome == Succeeded || result.Outcome == Failed || result.Outcome == Unknown {
 			return nil
@@ -207,12 +220,17 @@ func (s schedule) judgeEnd(w *world, past []*process, result Result, err error) 
 func judgeWorld(w *world, past []*process) (broken []string) {
 	created := map[string]time.Time{}
 	intended := map[string]time.Time{}
+	dispatched := map[string]time.Time{}
 	for _, e := range w.log {
 		switch {
 		case e.what == "put" && e.step == checkpoint.Intent:
 			intended[e.name] = e.at
+		case e.what == "put" && e.step == checkpoint.Dispatched:
+			dispatched[e.name] = e.at
 		case e.what == "create":
-			if _, twice := created[e.name]; twice {
+			// What somebody removes by hand before it is known to be there cannot
+			// be told from what never was; there the attempts are judged.
+			if _, twice := created[e.name]; twice && w.jobs[e.name].fate.removed == 0 {
 				broken = append(broken, fmt.Sprintf("promise 1: %s was created twice", e.name))
 			}
 			created[e.name] = e.at
@@ -229,6 +247,9 @@ func judgeWorld(w *world, past []*process) (broken []string) {
 		for _, a := range p.attempts {
 			if unanswered[a.name] {
 				broken = append(broken, fmt.Sprintf("promise 3: the create of %s had timed out and was repeated", a.name))
+			}
+			if at, ok := dispatched[a.name]; ok && a.at.After(at) {
+				broken = append(broken, fmt.Sprintf("promise 1: a create of %s was sent after it was recorded as dispatched", a.name))
 			}
 			unanswered[a.name] = unanswered[a.name] || a.unanswered
 			if at, ok := intended[a.name]; ok && a.at.After(at.Add(time.Hour-absenceMargin)) {

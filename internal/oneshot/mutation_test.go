@@ -24,8 +24,8 @@ type mutation struct {
 var mutations = []mutation{
 	{
 		"no read-back before a create", "dispatch.go",
-		"job, err := x.readBack(ctx)\n	if err != nil {\n		return nil, err\n	}\n	if job != nil {\n		if history.IntentAt == nil {",
-		"var job contract.Object\n	var err error\n	if job != nil {\n		if history.IntentAt == nil {",
+		"	job, err := x.readBack(ctx)\n	if err := <-stored; err != nil {",
+		"	var job contract.Object\n	var err error\n	if err := <-stored; err != nil {",
 		"the last run",
 	},
 	{
@@ -70,8 +70,8 @@ var mutations = []mutation{
 	},
 	{
 		"a terminal record is not replayed", "run.go",
-		"if history.Outcome != \"\" {\n		return x.replay(history)\n	}", "",
-		"promise 1",
+		"if history.Outcome != \"\" {", "if history.Outcome == \"none\" {",
+		"the last run",
 	},
 	{
 		"a failed Job is reported as a success", "execution.go",

@@ -90,14 +90,17 @@ func (r *run) execute(ctx context.Context, request contract.Request, timeout tim
 	}
 	r.result.Execution = e
 	x := &execution{run: r, Execution: e, binding: checkpoint.Bind(e)}
-	history, err := x.open(ctx)
+	history, missing, err := x.open(ctx)
 	if err != nil {
 		return err
 	}
 	if history.Outcome != "" {
+		if err := x.prepare(ctx, missing); err != nil {
+			return err
+		}
 		return x.replay(history)
 	}
-	job, err := x.obtain(ctx, history)
+	job, err := x.obtain(ctx, history, missing)
 	if err != nil {
 		return err
 	}

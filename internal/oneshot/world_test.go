@@ -31,6 +31,8 @@ type world struct {
 type fate struct {
 	state contract.State
 	after time.Duration
+	// removed is when somebody deletes it by hand, 0 when nobody does.
+	removed time.Duration
 }
 
 // liveJob is a Job in the cluster.
@@ -65,8 +67,8 @@ func (w *world) job(name string) contract.Object {
 		return nil
 	}
 	age := time.Since(j.created)
-	if age >= j.fate.after+j.ttl {
-		return nil // removed by the TTL controller
+	if age >= j.fate.after+j.ttl || j.fate.removed > 0 && age >= j.fate.removed {
+		return nil // by the TTL controller, or by hand
 	}
 	object := maps.Clone(j.object)
 	status := map[string]any{"active": json.Number("1")}
