@@ -78,7 +78,7 @@ func (r Report) Annotation() (title, message string) {
 		code = string(r.outcome())
 	}
 	message = r.message()
-	if e := r.failure(); e != nil && e.Field != "" && !strings.Contains(message, e.Field) {
+	if e := r.failure(); e != nil && e.Field != "" && !strings.Contains(message, e.Field+": ") {
 		message = e.Field + ": " + message
 	}
 	fix, _, advice := r.advice()
