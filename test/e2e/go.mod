@@ -7,6 +7,12 @@ require (
 	github.com/aks-oneshot/aks-oneshot/test/cluster v0.0.0-00010101000000-000000000000
 )
 
+require (
+	github.com/yuin/goldmark v1.8.7
+	golang.org/x/sync v0.25.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
+)
+
 replace (
 	github.com/aks-oneshot/aks-oneshot => ../..
 	github.com/aks-oneshot/aks-oneshot/test/cluster => ../cluster
