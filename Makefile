@@ -61,11 +61,16 @@ test-unit: ## run the tests that need nothing but Go
 
 .PHONY: test-cluster
 test-cluster: ## run the tests of the test cluster itself
+	@hack/step 'programs of the test cluster' go -C test/cluster run ./cmd/cluster build
 	@hack/step 'tests of the test cluster' go -C test/cluster test $(GO_TEST_FLAGS) ./...
 
 .PHONY: test-e2e
 test-e2e: ## run the built binary against a real control plane
 	@hack/step 'end-to-end tests' go -C test/e2e test $(GO_TEST_FLAGS) ./...
+
+.PHONY: vectors
+vectors: ## replay the reference's vectors (ONESHOT_VECTORS=FOLDER for others)
+	@go test -count=1 ./internal/conformance -run TestVectors -v
 
 .PHONY: fuzz
 fuzz: ## run every fuzz target for FUZZTIME (10s)

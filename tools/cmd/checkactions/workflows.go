@@ -57,7 +57,7 @@ func (w *workflows) lint(name string, text []byte) (found []string, err error) {
 }
 
 var (
-	fence = regexp.MustCompile("(?ms)^([ \t]*)```ya?ml[ \t]*\n(.*?)^[ \t]*```[ \t]*$") //nolint:gocritic // with (?m) ^ is the start of any line
+	fence = regexp.MustCompile("(?ms)^([ \t]*)```ya?ml[ \t]*\n(.*?)^[ \t]*```[ \t]*$")
 	// ourselves is this action as a reader of the documents names it. In the
 	// tree it is the action of the root folder.
 	ourselves = regexp.MustCompile(`uses:[ \t]*aks-oneshot/aks-oneshot@[^\s'"]+`)
