@@ -144,14 +144,7 @@ func (b Binding) Same(want, retained Record) error {
 	if want.Equal(retained) {
 		return nil
 	}
-	where := b.Where(want.Step)
-	for _, key := range slices.Sorted(maps.Keys(want.Content)) {
-		if !equal(want.Content[key], retained.Content[key]) {
-			where += "#" + key
-			break
-		}
-	}
-	return Differs(where, "the retained %s record is not the one that this execution would write", want.Step)
+	return unequal(b.Where(want.Step), retained, want)
 }
 
 // Where names a record for messages, by the name of its file in the work

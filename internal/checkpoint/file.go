@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/internal/private"
 )
 
@@ -154,4 +156,19 @@ func (f *Folder) ready(ctx context.Context, doing, execution string) error {
 		return storeFailure(execution, doing, f.Path(), err)
 	}
 	return nil
+}
+
+// encode returns a record as its file has it, if [Folder.Load] can take it.
+func encode(name string, record Record) ([]byte, error) {
+	if !slices.Contains(Steps(), record.Step) {
+		return nil, failure.New(failure.CheckpointStoreFailed, "there is no step %q", string(record.Step)).At(name)
+	}
+	data, err := record.Encode()
+	if err != nil {
+		return nil, failure.New(failure.CheckpointStoreFailed, "%w", err).At(name)
+	}
+	if len(data) > maxRecordBytes {
+		return nil, failure.New(failure.CheckpointStoreFailed, "the record has %d bytes, at most %d are allowed", len(data), maxRecordBytes).At(name)
+	}
+	return data, nil
 }

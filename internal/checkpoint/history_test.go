@@ -215,3 +215,40 @@ func TestValidateTakesTheClockSkew(t *testing.T) {
 		}
 	}
 }
+
+func TestSame(t *testing.T) {
+	t.Parallel()
+	b := Bind(execution("e"))
+	for step, key := range map[Step]string{Manifest: "kind", Prepared: "name", Terminal: "outcome"} {
+		want := record(t, b, step)
+		if err := b.Same(want, decoded(t, want)); err != nil {
+			t.Errorf("%s differs from itself: %v", step, err)
+		}
+		retained := decoded(t, want)
+		retained.Content[key] = "other"
+		reseal(t, retained.Content)
+		if step == Manifest {
+			delete(retained.Content, "checkpoint_digest")
+		}
+		// The record's own digest differs as well, and tells nobody anything.
+		wantFailure(t, b.Same(want, retained), failure.CheckpointDiffers, b.Where(step)+"#"+key)
+	}
+	wantFailure(t, b.Same(record(t, b, Intent), Record{Step: Dispatched, Content: record(t, b, Intent).Content}),
+		failure.CheckpointDiffers, "e.dispatch-intent.json")
+}
+
+func TestHistoryString(t *testing.T) {
+	t.Parallel()
+	at := noon
+	for want, h := range map[string]History{
+		"none":                           {},
+		"intent of 2026-09-27T12:00:00Z": {IntentAt: &at},
+		"dispatched":                     {IntentAt: &at, Dispatched: true, Ambiguous: true},
+		"dispatched without an answer":   {IntentAt: &at, Ambiguous: true},
+		"ended, failed":                  {IntentAt: &at, Dispatched: true, Outcome: contract.Failed},
+	} {
+		if have := h.String(); have != want {
+			t.Errorf("%+v is told as %q, want %q", h, have, want)
+		}
+	}
+}

@@ -70,8 +70,10 @@ func TestRecordOfFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Content["outcome"] != "failed" || r.Content["effect_verified"] != false || r.Content["mutation_performed"] != true {
-		t.Errorf("the record of a failure says %v", r.Content)
+	for key, want := range map[string]any{"outcome": "failed", "effect_verified": false, "mutation_performed": true} {
+		if r.Content[key] != want {
+			t.Errorf("the record of a failure has %s %v, want %v", key, r.Content[key], want)
+		}
 	}
 }
 
@@ -85,7 +87,7 @@ func TestRecordBuildersRefuseWhatHasNoForm(t *testing.T) {
 		if _, err := r.Encode(); err == nil {
 			t.Errorf("%v is encoded", bad)
 		}
-		if r.Equal(r) {
+		if same := r; r.Equal(same) {
 			t.Errorf("records with %v are equal, though they cannot be stored", bad)
 		}
 	}
@@ -102,7 +104,7 @@ func TestEqual(t *testing.T) {
 	}
 	base := parsed(`{"a":1,"b":["é",null]}`)
 	for text, want := range map[string]bool{
-		" { \"b\" : [ \"\\u00e9\" , null ],\n \"a\":1 } \n": true,
+		"{\n  \"b\" : [ \"\\u00e9\" , null ],\n  \"a\":1 }": true,
 		`{"a":2,"a":1,"b":["é",null]}`:                      true, // the last one counts
 		`{"a":1.0,"b":["é",null]}`:                          false,
 		`{"a":"1","b":["é",null]}`:                          false,

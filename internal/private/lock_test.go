@@ -28,7 +28,7 @@ func TestLock(t *testing.T) {
 	if err := unix.Lstat(path+"/lock", &st); err != nil {
 		t.Fatal(err)
 	}
-	if mode := uint32(st.Mode) & permissions; mode != 0o600 {
+	if mode := permissions(&st); mode != 0o600 {
 		t.Errorf("the lock file has mode %04o, want 0600", mode)
 	}
 	start := time.Now()

@@ -24,7 +24,7 @@ import (
 
 // Violation is a file or folder that breaks one of the package's rules. Every
 // other error of the package is one of the operating system's.
-type Violation struct {
+type Violation struct { //nolint:errname // what it is; an operating system's error is none
 	// Path is the file or folder at fault: one component of the path given.
 	Path string
 	// Problem says what is wrong with it and what is asked for.
@@ -42,9 +42,17 @@ const (
 
 	// othersWrite are the mode bits that let somebody else change a folder.
 	othersWrite = 0o022
-
-	permissions = 0o7777
 )
+
+// permissions returns the mode bits that chmod(2) sets.
+func permissions(st *unix.Stat_t) uint32 { return mode(st) & 0o7777 }
+
+// kindOf returns the mode bits that tell a file from a folder and the rest.
+func kindOf(st *unix.Stat_t) uint32 { return mode(st) & unix.S_IFMT }
+
+func mode(st *unix.Stat_t) uint32 {
+	return uint32(st.Mode) //nolint:unconvert // it has 16 bits on darwin
+}
 
 // ownerFix is what there is to do about a folder of another user. It names the
 // case that people meet: a container action's mounts are made by the runner.
@@ -53,8 +61,7 @@ const ownerFix = "Choose a place whose folders belong to root or to the user thi
 
 // checkAncestor holds a folder on the way to a private one against the rules.
 func checkAncestor(path string, st *unix.Stat_t) error {
-	mode := uint32(st.Mode) & permissions
-	switch {
+	switch mode := permissions(st); {
 	case st.Uid != 0 && int(st.Uid) != os.Geteuid():
 		return &Violation{path, fmt.Sprintf("belongs to uid %d, must belong to %s", st.Uid, rootOrUs()), ownerFix}
 	case mode&othersWrite != 0 && mode&unix.S_ISVTX == 0:
@@ -67,7 +74,7 @@ func checkAncestor(path string, st *unix.Stat_t) error {
 
 // checkFolder holds a private folder itself against the rules.
 func checkFolder(path string, st *unix.Stat_t) error {
-	switch mode := uint32(st.Mode) & permissions; {
+	switch mode := permissions(st); {
 	case int(st.Uid) != os.Geteuid():
 		return &Violation{path, fmt.Sprintf("belongs to uid %d, must belong to %s", st.Uid, us()), ownerFix}
 	case mode != folderMode:
@@ -83,10 +90,10 @@ func checkFile(path string, st *unix.Stat_t, maxBytes int64) error {
 		return &Violation{path, fmt.Sprintf(format, args...),
 			fmt.Sprintf("Make it a regular file of your own with mode %04o and no other link, at most %d bytes long", fileMode, maxBytes)}
 	}
-	if kind := uint32(st.Mode) & unix.S_IFMT; kind != unix.S_IFREG {
+	if kind := kindOf(st); kind != unix.S_IFREG {
 		return refuse("is %s, must be a regular file", kindName(kind))
 	}
-	switch mode := uint32(st.Mode) & permissions; {
+	switch mode := permissions(st); {
 	case int(st.Uid) != os.Geteuid():
 		return refuse("belongs to uid %d, must belong to %s", st.Uid, us())
 	case mode != fileMode:

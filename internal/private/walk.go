@@ -79,7 +79,7 @@ func enter(parent *os.File, name string, create bool) (*os.File, error) {
 	if statErr != nil {
 		return nil, err
 	}
-	switch kind := uint32(st.Mode) & unix.S_IFMT; kind {
+	switch kind := kindOf(st); kind {
 	case unix.S_IFDIR:
 		return nil, err
 	case unix.S_IFLNK:

@@ -205,7 +205,7 @@ func TestOpenDirCreates(t *testing.T) {
 			if err := unix.Lstat(p, &st); err != nil {
 				t.Fatal(err)
 			}
-			if mode := uint32(st.Mode) & permissions; mode != 0o700 {
+			if mode := permissions(&st); mode != 0o700 {
 				t.Errorf("%s was created with mode %04o, want 0700", p, mode)
 			}
 		}

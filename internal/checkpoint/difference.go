@@ -6,36 +6,20 @@ import (
 	"slices"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
-	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
-// encode returns a record as its file has it, if [Folder.Load] can take it.
-func encode(name string, record Record) ([]byte, error) {
-	if !slices.Contains(Steps(), record.Step) {
-		return nil, failure.New(failure.CheckpointStoreFailed, "there is no step %q", string(record.Step)).At(name)
-	}
-	data, err := record.Encode()
-	if err != nil {
-		return nil, failure.New(failure.CheckpointStoreFailed, "%w", err).At(name)
-	}
-	if len(data) > maxRecordBytes {
-		return nil, failure.New(failure.CheckpointStoreFailed, "the record has %d bytes, at most %d are allowed", len(data), maxRecordBytes).At(name)
-	}
-	return data, nil
-}
-
-// unequal returns the failure for a retained record that is not what would be
-// written. A manifest's values stay out of it: the workload's environment is
+// unequal returns the failure for a retained record that is not the one that
+// would be written. where is the record's place in the store. A manifest's values stay out of it: the workload's environment is
 // among them.
-func unequal(name string, retained, record Record) error {
+func unequal(where string, retained, record Record) error {
 	path, have, want := firstDifference("", map[string]any(retained.Content), map[string]any(record.Content))
 	if path != "" {
-		name += "#" + path
+		where += "#" + path
 	}
-	if record.Step == Manifest {
-		return Differs(name, "the retained Job is not the one that this execution would create")
+	if record.Step == Manifest || retained.Step != record.Step {
+		return Differs(where, "the retained %s record is not the one that this execution would write", record.Step)
 	}
-	return Differs(name, "the retained record has %s, this execution has %s", show(have), show(want))
+	return Differs(where, "the retained record has %s, this execution has %s", show(have), show(want))
 }
 
 // firstDifference returns the path of the first value that is not the same in
