@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
@@ -14,25 +12,19 @@ import (
 // against what was reviewed and returns the execution that they stand for.
 func (r *run) derive(ctx context.Context, q contract.Request) (contract.Execution, error) {
 	var cronJob, serviceAccount contract.Object
-	var cronErr, accountErr error
-	var both errgroup.Group
 	// Neither read ends the other: which failure is told must not depend on
 	// which of them was faster.
-	both.Go(func() error {
-		cronErr = r.retry(ctx, func(ctx context.Context) (err error) {
-			cronJob, err = r.Cluster.CronJob(ctx, q.Namespace.String(), q.Template.String())
-			return err
-		})
-		return nil
-	})
-	both.Go(func() error {
-		accountErr = r.retry(ctx, func(ctx context.Context) (err error) {
+	account := alongside(func() error {
+		return r.retry(ctx, func(ctx context.Context) (err error) {
 			serviceAccount, err = r.Cluster.ServiceAccount(ctx, q.Namespace.String(), q.ServiceAccount.String())
 			return err
 		})
-		return nil
 	})
-	_ = both.Wait()
+	cronErr := r.retry(ctx, func(ctx context.Context) (err error) {
+		cronJob, err = r.Cluster.CronJob(ctx, q.Namespace.String(), q.Template.String())
+		return err
+	})
+	accountErr := account()
 	if cronErr != nil {
 		return contract.Execution{}, r.firstContact(failure.TemplateUnavailable, cronErr)
 	}

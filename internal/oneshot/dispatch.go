@@ -19,10 +19,9 @@ const maxCreates = 4
 // The missing records are stored while the Job is read: neither depends on the
 // other, and nothing is done before both are done.
 func (x *execution) obtain(ctx context.Context, history checkpoint.History, missing []checkpoint.Record) (contract.Object, error) {
-	stored := make(chan error, 1)
-	go func() { stored <- x.prepare(ctx, missing) }()
+	stored := alongside(func() error { return x.prepare(ctx, missing) })
 	job, err := x.readBack(ctx)
-	if err := <-stored; err != nil {
+	if err := stored(); err != nil {
 		return nil, err
 	}
 	if err != nil {

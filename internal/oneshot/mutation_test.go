@@ -24,8 +24,8 @@ type mutation struct {
 var mutations = []mutation{
 	{
 		"no read-back before a create", "dispatch.go",
-		"	job, err := x.readBack(ctx)\n	if err := <-stored; err != nil {",
-		"	var job contract.Object\n	var err error\n	if err := <-stored; err != nil {",
+		"	job, err := x.readBack(ctx)\n	if err := stored(); err != nil {",
+		"	var job contract.Object\n	var err error\n	if err := stored(); err != nil {",
 		"the last run",
 	},
 	{
