@@ -47,18 +47,22 @@ func newStep(t *testing.T, server *apiServer) *step {
 
 // ended is what a step left behind.
 type ended struct {
-	status          int
-	log             string
-	outputs         map[string]string
-	summary, raw    string
-	outputsComplete bool
+	status       int
+	log          string
+	outputs      map[string]string
+	summary, raw string
 }
 
-func (s *step) run(ctx context.Context, t *testing.T, args ...string) ended {
+func (s *step) run(ctx context.Context, t *testing.T) ended {
 	t.Helper()
+	status, log := s.main(ctx)
+	return s.ended(t, status, log)
+}
+
+func (s *step) main(ctx context.Context) (status int, log string) {
 	var stdout, stderr safeBuffer
-	status := realMain(ctx, args, func(key string) string { return s.env[key] }, &stdout, &stderr)
-	return s.ended(t, status, stdout.String()+stderr.String())
+	status = realMain(ctx, nil, func(key string) string { return s.env[key] }, &stdout, &stderr)
+	return status, stdout.String() + stderr.String()
 }
 
 func (s *step) ended(t *testing.T, status int, log string) ended {
@@ -351,8 +355,15 @@ func TestRunDoesNotShareItsWorkFolder(t *testing.T) {
 	server := newAPIServer(t, nil)
 	s := newStep(t, server)
 	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan ended, 1)
-	go func() { done <- s.run(ctx, t) }()
+	type end struct {
+		status int
+		log    string
+	}
+	done := make(chan end, 1)
+	go func() {
+		status, log := s.main(ctx)
+		done <- end{status, log}
+	}()
 	select {
 	case <-server.waiting:
 	case e := <-done:
@@ -363,7 +374,8 @@ func TestRunDoesNotShareItsWorkFolder(t *testing.T) {
 	e := other.run(t.Context(), t)
 	e.expect(t, 3, "outcome", "refused", "reason", "checkpoint-store-failed")
 	cancel()
-	(<-done).expect(t, 130, "outcome", "cancelled", "reason", "cancelled", "dispatched", "true")
+	first := <-done
+	s.ended(t, first.status, first.log).expect(t, 130, "outcome", "cancelled", "reason", "cancelled", "dispatched", "true")
 	if n := server.creates(); n != 1 {
 		t.Errorf("%d Jobs were created", n)
 	}

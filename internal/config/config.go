@@ -30,15 +30,13 @@ type Kubeconfig struct {
 	Input string
 }
 
-// Lookup returns the value of the named input and whether one was given.
-type Lookup func(name string) (value string, given bool)
-
 // Source is where inputs come from.
 type Source struct {
 	// Args are the flags of the command line.
 	Args []string
-	// Lookup asks the CI system for an input.
-	Lookup Lookup
+	// Lookup asks the CI system for the value of an input, and whether one was
+	// given.
+	Lookup func(name string) (value string, given bool)
 	// Getenv reads the environment, which says where this user keeps state.
 	Getenv func(string) string
 	// UID is the user that the process runs as; root has a work folder of its

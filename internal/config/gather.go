@@ -8,7 +8,7 @@ type values map[string]string
 // gather reads the inputs from flags and from the host. A flag wins. An empty
 // value counts as not given: a runner hands over every input that action.yml
 // declares, with or without a value.
-func gather(p *problems, args []string, lookup Lookup) values {
+func gather(p *problems, args []string, lookup func(string) (string, bool)) values {
 	v := values{}
 	flags := parseFlags(p, args)
 	for _, in := range inputs {
