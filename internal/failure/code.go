@@ -64,7 +64,7 @@ var meanings = []Meaning{
 	{JobWithoutIntent, "A Job of this execution's name exists, but no record here says that it was to be created.", "Find out who created it; resume from the work folder that has its records."},
 	{JobContractChanged, "The Job in the cluster is not the one this execution describes.", "Find out who changed it; it is neither adopted nor replaced."},
 	{CreateRejected, "The API server refused to create the Job.", "Correct what the server's message names and run again."},
-	{DispatchAmbiguous, "A create got no answer and no Job is there: it may have run and be gone, or still arrive.", "Look in the cluster's audit log; the create is never repeated."},
+	{DispatchAmbiguous, "A create got no answer and no Job is there: it may have run and be gone, or still arrive.", "Look in the cluster's audit log for the create. One that timed out is never repeated; after other answers a re-run repeats it under the same name, inside the TTL window."},
 	{TTLWindowElapsed, "An intent is so old that its Job may have run and been removed by its TTL.", "Find out from the cluster's logs whether it ran; the create is not repeated."},
 	{JobVanishedAfterDispatch, "The Job was created by an earlier run and is gone, with no record of how it ended.", "Find out from the cluster's logs how it ended; it is not repeated."},
 	{JobVanished, "The Job was deleted while it was waited for.", "Find out who deleted it and how far it came; it is not created again."},
