@@ -36,5 +36,6 @@ func (s *Scenario) Attempts(ctx context.Context) ([]cluster.AuditEvent, error) {
 }
 
 func isCreate(e cluster.AuditEvent) bool {
-	return e.Verb == "create" && e.Resource == "jobs" && e.Subresource == "" && e.Namespace == Namespace
+	return e.Verb == "create" && e.Resource == "jobs" && e.Subresource == "" && e.Namespace == Namespace &&
+		!strings.Contains(e.RequestURI, "dryRun=")
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"time"
 
@@ -172,8 +173,13 @@ func (s *Scenario) Jobs(ctx context.Context) ([]Object, error) {
 	return found, nil
 }
 
+var afterPurpose = regexp.MustCompile(`^(-retry-[0-9])?-[0-9a-f]{16}$`)
+
 // owns reports whether a Job's name is one of the scenario's.
-func (s *Scenario) owns(job string) bool { return strings.HasPrefix(job, "fdai-"+s.Name+"-") }
+func (s *Scenario) owns(job string) bool {
+	rest, ok := strings.CutPrefix(job, "fdai-"+s.Name)
+	return ok && afterPurpose.MatchString(rest)
+}
 
 // JobName returns the name of an object.
 func JobName(object Object) string {

@@ -1,0 +1,387 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/report"
+	"github.com/aks-oneshot/aks-oneshot/test/e2e/harness"
+)
+
+// scene is a scenario in a test. What holds of every run is checked of each one
+// when it ends (ended), and of all of them together when the test does (over).
+type scene struct {
+	*harness.Scenario
+	t *testing.T
+
+	mu      sync.Mutex
+	secrets []string
+	ends    []harness.Ended
+	// created is how many Jobs the last expectation counted.
+	created int
+	checked bool
+}
+
+// set makes a scenario of its own for a test, in the shared world. The
+// template's name is the test's.
+func set(t *testing.T, template harness.Template) *scene { return setIn(t, world, template) }
+
+func setIn(t *testing.T, w *harness.World, template harness.Template) *scene {
+	t.Helper()
+	if template.Name == "" {
+		template.Name = label(t.Name())
+	}
+	s, err := w.Scenario(t.Context(), template)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc := &scene{Scenario: s, t: t, secrets: []string{s.Token}}
+	t.Cleanup(sc.over)
+	return sc
+}
+
+// label makes a DNS label of a test's name.
+func label(name string) string {
+	name = strings.TrimPrefix(name, "Test")
+	var b strings.Builder
+	for _, r := range name {
+		switch {
+		case 'A' <= r && r <= 'Z':
+			if b.Len() > 0 && !strings.HasSuffix(b.String(), "-") {
+				b.WriteByte('-')
+			}
+			b.WriteRune(r + 'a' - 'A')
+		case 'a' <= r && r <= 'z' || '0' <= r && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+	}
+	const most = 36 // with fdai- and 17 characters of digest, and -retry-2
+	out := b.String()
+	if len(out) > most {
+		out = out[:most/2-1] + "-" + out[len(out)-most/2:]
+	}
+	return strings.Trim(out, "-")
+}
+
+// args says what the workload does, one step a string.
+func (s *scene) args(steps ...string) {
+	s.Inputs["args"] = strings.Join(strings.Fields(strings.Join(steps, " -- ")), "\n")
+}
+
+// start starts the action. A run that the test leaves behind is killed.
+func (s *scene) start() *running {
+	s.t.Helper()
+	run, err := s.Start(context.Background())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r := &running{Run: run, scene: s}
+	s.t.Cleanup(func() {
+		if run.Running() {
+			if _, err := run.Kill(); err != nil {
+				s.t.Error(err)
+			}
+		}
+	})
+	return r
+}
+
+// run runs the action to its end.
+func (s *scene) run() harness.Ended {
+	s.t.Helper()
+	return s.start().wait()
+}
+
+// running is a run in a test.
+type running struct {
+	*harness.Run
+	scene *scene
+}
+
+// until waits for a text in the log.
+func (r *running) until(text string) {
+	r.scene.t.Helper()
+	ctx, cancel := context.WithTimeout(r.scene.t.Context(), 90*time.Second)
+	defer cancel()
+	if err := r.WaitFor(ctx, text); err != nil {
+		r.scene.t.Fatal(err)
+	}
+}
+
+// job waits until the Job's name is known and returns it.
+func (r *running) job() string {
+	r.scene.t.Helper()
+	const said = "the execution is Job "
+	r.until(said)
+	_, rest, _ := strings.Cut(r.Log(), said)
+	return strings.Fields(rest)[0]
+}
+
+// wait waits for the end of the process.
+func (r *running) wait() harness.Ended {
+	r.scene.t.Helper()
+	e, err := r.Wait()
+	if err != nil {
+		r.scene.t.Fatal(err)
+	}
+	return r.scene.ended(e)
+}
+
+// kill ends the process with SIGKILL.
+func (r *running) kill() harness.Ended {
+	r.scene.t.Helper()
+	e, err := r.Kill()
+	if err != nil {
+		r.scene.t.Fatal(err)
+	}
+	if e.Signal != syscall.SIGKILL {
+		r.scene.t.Fatalf("the action was not killed, it ended with status %d\n%s", e.Status, e.Log())
+	}
+	return r.scene.ended(e)
+}
+
+// signal sends a signal.
+func (r *running) signal(sig os.Signal) {
+	r.scene.t.Helper()
+	if err := r.Signal(sig); err != nil {
+		r.scene.t.Fatal(err)
+	}
+}
+
+// ended checks what holds of every run, however it ended.
+func (s *scene) ended(e harness.Ended) harness.Ended {
+	s.t.Helper()
+	s.mu.Lock()
+	s.ends = append(s.ends, e)
+	s.mu.Unlock()
+	if e.Signal != 0 {
+		return e
+	}
+	names := slices.Sorted(maps.Keys(e.Outputs))
+	var want []string
+	for _, doc := range report.OutputDocs {
+		want = append(want, doc.Name)
+	}
+	slices.Sort(want)
+	if !slices.Equal(names, want) {
+		s.t.Errorf("the outputs are %q, want %q", names, want)
+	}
+	if status, ok := statuses[e.Outputs["outcome"]]; !ok || status != e.Status {
+		s.t.Errorf("the exit status is %d with the outcome %q", e.Status, e.Outputs["outcome"])
+	}
+	if !strings.HasPrefix(e.Summary, "## ") {
+		s.t.Errorf("the summary is %q", e.Summary)
+	}
+	reason := e.Outputs["reason"]
+	annotations := map[string]int{"error": 1}
+	switch e.Outputs["outcome"] {
+	case "succeeded":
+		annotations = map[string]int{}
+	case "cancelled":
+		annotations = map[string]int{"warning": 1}
+	}
+	for _, kind := range []string{"error", "warning"} {
+		have := e.Annotations(kind)
+		if len(have) != annotations[kind] {
+			s.t.Errorf("%d %s annotations, want %d: %q", len(have), kind, annotations[kind], have)
+		}
+		for _, a := range have {
+			title, message, _ := strings.Cut(a, "\n")
+			if !strings.HasPrefix(title, reason+": ") || !strings.HasPrefix(message, reason+": ") {
+				s.t.Errorf("the annotation does not begin with its code %s: %q", reason, a)
+			}
+		}
+	}
+	if (reason == "") != (e.Status == 0) || reason != "" && !strings.Contains(e.Summary, reason) {
+		s.t.Errorf("status %d, reason %q, summary:\n%s", e.Status, reason, e.Summary)
+	}
+	if s.t.Failed() {
+		s.t.Logf("the action's log:\n%s", e.Log())
+	}
+	return e
+}
+
+// statuses are the exit statuses as they are documented.
+var statuses = map[string]int{"succeeded": 0, "failed": 1, "invalid": 2, "refused": 3, "unknown": 4, "cancelled": 130}
+
+// want is what is expected of a run, beside what holds of every one.
+type want struct {
+	outcome, reason     string
+	dispatched, resumed bool
+	successor           string // "0" by default
+	// records are those of the last Job in the work folder, by step.
+	records []string
+	// created is how many Jobs were created in the scenario so far, by anybody.
+	created int
+	// says are texts in the run's one annotation, or for a run that succeeded
+	// in its log.
+	says []string
+}
+
+// The records of a Job as its steps leave them.
+var (
+	asPrepared   = []string{"", "prepared"}
+	asIntended   = []string{"", "dispatch-intent", "prepared"}
+	asAmbiguous  = []string{"", "dispatch-ambiguous", "dispatch-intent", "prepared"}
+	asDispatched = []string{"", "dispatch-intent", "dispatched", "prepared"}
+	asTerminal   = []string{"", "dispatch-intent", "dispatched", "prepared", "terminal"}
+)
+
+// expect holds a run against what is wanted.
+func (s *scene) expect(e harness.Ended, w want) {
+	s.t.Helper()
+	if w.successor == "" {
+		w.successor = "0"
+	}
+	for name, value := range map[string]string{
+		"outcome": w.outcome, "reason": w.reason, "dispatched": fmt.Sprint(w.dispatched), "resumed": fmt.Sprint(w.resumed),
+		"successor": w.successor, "checkpoint-dir": s.Inputs["work-dir"],
+	} {
+		if have := e.Outputs[name]; have != value {
+			s.t.Errorf("output %s is %q, want %q", name, have, value)
+		}
+	}
+	said := e.Stdout
+	if w.outcome != "succeeded" {
+		said = strings.Join(append(e.Annotations("error"), e.Annotations("warning")...), "\n")
+	}
+	for _, text := range w.says {
+		if !strings.Contains(said, text) {
+			s.t.Errorf("%q is not in %q", text, said)
+		}
+	}
+	s.expectRecords(e.Outputs["job-name"], w.records)
+	s.expectCreated(w.created)
+	if s.t.Failed() {
+		s.t.Fatalf("the action's log:\n%s", e.Log())
+	}
+}
+
+// expectRecords compares the work folder's records of one Job.
+func (s *scene) expectRecords(job string, want []string) {
+	s.t.Helper()
+	records, err := s.Records()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var have []string
+	for name := range records {
+		rest, ok := strings.CutPrefix(name, job)
+		if job == "" || !ok {
+			continue
+		}
+		have = append(have, strings.Trim(strings.TrimSuffix(rest, ".json"), "."))
+	}
+	slices.Sort(have)
+	if !slices.Equal(have, want) {
+		s.t.Errorf("the records of %s are %q, want %q", job, have, want)
+	}
+}
+
+// expectCreated counts the Jobs that were created, as the API server saw it.
+func (s *scene) expectCreated(want int) {
+	s.t.Helper()
+	s.created, s.checked = want, true
+	created, err := s.Creates(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if len(created) != want {
+		s.t.Errorf("%d Jobs were created, want %d: %+v", len(created), want, created)
+	}
+}
+
+// over checks what holds of all runs together, and clears up.
+func (s *scene) over() {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	created, err := s.Creates(ctx)
+	if err != nil {
+		s.t.Error(err)
+	}
+	if !s.checked || len(created) != s.created {
+		s.t.Errorf("in the end %d Jobs had been created, expected were %d (%t): %+v", len(created), s.created, s.checked, created)
+	}
+	requests, err := s.Requests(ctx)
+	if err != nil {
+		s.t.Error(err)
+	}
+	for _, r := range requests {
+		if !slices.Contains(allowed, r.Verb+" "+r.Resource) || r.Subresource != "" {
+			s.t.Errorf("the action sent %s %s %s: it never changes what it created", r.Verb, r.Resource, r.Subresource)
+		}
+	}
+	s.expectNoSecrets()
+	jobs, err := s.Jobs(ctx)
+	if err != nil {
+		s.t.Error(err)
+	}
+	for _, job := range jobs {
+		if err := s.World.API.Delete(ctx, harness.JobPath(harness.JobName(job)), "Background"); err != nil && !harness.IsStatus(err, http.StatusNotFound) {
+			s.t.Error(err)
+		}
+	}
+}
+
+// allowed is all that the action ever asks for.
+var allowed = []string{"get cronjobs", "get serviceaccounts", "get jobs", "list jobs", "watch jobs", "create jobs"}
+
+// expectNoSecrets looks for the credential, and parts of it, in everything that
+// the runs printed and wrote.
+func (s *scene) expectNoSecrets() {
+	var secrets []string
+	for _, secret := range s.secrets {
+		secrets = append(secrets, secret)
+		for part := range strings.SplitSeq(secret, ".") { // a JWT's payload and signature are as telling
+			if len(part) > 40 {
+				secrets = append(secrets, part)
+			}
+		}
+	}
+	look := func(where, text string) {
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "::add-mask::") {
+				continue // it is there to be told to the runner, which shows ***
+			}
+			for _, secret := range secrets {
+				if strings.Contains(line, secret) {
+					s.t.Errorf("a secret is in %s", where)
+				}
+			}
+		}
+	}
+	for _, e := range s.ends {
+		look("standard output", e.Stdout)
+		look("standard error", e.Stderr)
+		s.lookInto(e.Dir, look)
+	}
+	s.lookInto(s.Dir, look)
+}
+
+// lookInto shows every file below a folder, but for the kubeconfigs, where the
+// secrets belong.
+func (s *scene) lookInto(dir string, look func(where, text string)) {
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), "kubeconfig") {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		look(path, string(b))
+		return err
+	})
+	if err != nil {
+		s.t.Error(err)
+	}
+}
