@@ -3,7 +3,6 @@ package cluster
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,19 +38,20 @@ func (c *Cluster) Apply(ctx context.Context, manifests string) error {
 	return err
 }
 
-// linkKubectl puts a kubectl beside the binary, which goes by its name.
+// linkKubectl puts a kubectl beside the binary, which goes by its name. The link
+// is relative: caches are moved.
 func linkKubectl(kubernetes string) (string, error) {
-	dir := kubernetes + ".bin"
-	path := filepath.Join(dir, "kubectl")
-	if _, err := os.Stat(path); err == nil {
+	target := filepath.Join("..", filepath.Base(kubernetes))
+	path := filepath.Join(kubernetes+".bin", "kubectl")
+	if have, err := os.Readlink(path); err == nil && have == target {
 		return path, nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", err
 	}
-	err := os.Symlink(kubernetes, path)
-	if errors.Is(err, os.ErrExist) {
-		err = nil
+	temp := fmt.Sprintf("%s.%d", path, os.Getpid()) // others may do the same now
+	if err := os.Symlink(target, temp); err != nil {
+		return "", err
 	}
-	return path, err
+	return path, os.Rename(temp, path)
 }
