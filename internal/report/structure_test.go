@@ -174,11 +174,10 @@ func TestGoldenStructure(t *testing.T) {
 func TestFailureIsToldInFull(t *testing.T) {
 	t.Parallel()
 	for _, s := range scenarios(t) {
-		fix, means, do := "", "", ""
 		if s.report.Err == nil {
 			continue
 		}
-		fix, means, do = s.report.advice()
+		fix, means, do := s.report.advice()
 		rows := map[string]string{}
 		for _, row := range parse(t, s.report.Markdown()).cells {
 			rows[row[0]] = row[1]

@@ -2,7 +2,6 @@ package github
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -103,7 +102,7 @@ func add(path string, text func(size int64) (string, error)) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := io.WriteString(f, lead+content); err != nil {
+	if _, err := f.WriteString(lead + content); err != nil {
 		_ = f.Truncate(size) // The error of the write says more.
 		return err
 	}
