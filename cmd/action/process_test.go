@@ -17,15 +17,7 @@ import (
 // environment of its own.
 func (s *step) start(t *testing.T) (process *os.Process, wait func() ended) {
 	t.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(program)
-	cmd.Env = []string{asProgram + "=1", "GOCOVERDIR=" + s.folder}
-	for key, value := range s.env {
-		cmd.Env = append(cmd.Env, key+"="+value)
-	}
+	cmd := s.command(t)
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
@@ -40,6 +32,20 @@ func (s *step) start(t *testing.T) (process *os.Process, wait func() ended) {
 		}
 		return s.ended(t, cmd.ProcessState.ExitCode(), log.String())
 	}
+}
+
+func (s *step) command(t *testing.T) *exec.Cmd {
+	t.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(program)
+	cmd.Env = []string{asProgram + "=1", "GOCOVERDIR=" + s.folder}
+	for key, value := range s.env {
+		cmd.Env = append(cmd.Env, key+"="+value)
+	}
+	return cmd
 }
 
 func TestProcessEndsOnASignalAndResumes(t *testing.T) {
@@ -99,6 +105,25 @@ func TestProcessKilledResumes(t *testing.T) {
 	if n := server.creates(); n != 1 {
 		t.Errorf("%d Jobs were created", n)
 	}
+}
+
+func TestProcessGoesOnWithoutAReader(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, complete)
+	s := newStep(t, server)
+	cmd := s.command(t)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = writer, writer
+	if err := errors.Join(cmd.Start(), reader.Close(), writer.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("%v", err)
+	}
+	s.ended(t, cmd.ProcessState.ExitCode(), "").expect(t, 0, "outcome", "succeeded", "dispatched", "true")
 }
 
 func TestASecondSignalEndsAtOnce(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
@@ -116,7 +117,7 @@ func (s *session) connect(k config.Kubeconfig) (*cluster.Client, error) {
 		s.report.Facts.Cluster = server.Host
 	}
 	v, _ := buildVersion(debug.ReadBuildInfo())
-	return cluster.New(cfg, cluster.WithVersion(v), cluster.WithNotify(s.host.Log))
+	return cluster.New(cfg, cluster.WithVersion(strings.Trim(v, "()")), cluster.WithNotify(s.host.Log))
 }
 
 // kubeconfigFailure tells why a kubeconfig could not be read.

@@ -25,10 +25,14 @@ const patience = 7 * time.Second
 // Both signals are handled here to the end, and not left to their default after
 // the first: in a container the process is PID 1, to which the kernel delivers
 // no signal that has the default action (pid_namespaces(7)).
+//
+// SIGPIPE is ignored: whoever reads the log may go away, and a Job does not
+// depend on its being read. Writes fail then, which is no reason to end.
 func untilSignalled(parent context.Context, stderr io.Writer, exit func(int)) context.Context {
 	ctx, cancel := context.WithCancelCause(parent)
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	signal.Ignore(syscall.SIGPIPE)
 	go obey(signals, cancel, stderr, exit, patience)
 	return ctx
 }
