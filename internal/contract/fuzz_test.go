@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
@@ -26,7 +27,7 @@ func FuzzCanonical(f *testing.F) {
 		if err != nil {
 			t.Fatalf("the canonical form %s of %s is refused: %v", form, data, err)
 		}
-		if second := must(Canonical(again)); string(second) != string(form) {
+		if second := must(Canonical(again)); !bytes.Equal(second, form) {
 			t.Errorf("the canonical form of %s is %s, its own is %s", data, form, second)
 		}
 	})

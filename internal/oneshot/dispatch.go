@@ -88,6 +88,7 @@ func (x *execution) create(ctx context.Context, intent time.Time) (contract.Obje
 		if err := x.stopped(); err != nil {
 			return nil, err
 		}
+		before := x.mayRun
 		x.mayRun = true
 		job, err := x.createOnce(ctx)
 		if err == nil {
@@ -100,6 +101,9 @@ func (x *execution) create(ctx context.Context, intent time.Time) (contract.Obje
 			return nil, x.callFailure(failure.DispatchAmbiguous, err)
 		}
 		wait := max(backoff, call.RetryAfter)
+		if call.Kind.hadNoEffect() {
+			x.mayRun = before
+		}
 		switch call.Kind {
 		case AlreadyExists:
 			return x.reconcile(ctx, err)

@@ -299,13 +299,31 @@ func TestRejectionsReachTheUserAndLeaveTheIntent(t *testing.T) {
 	for _, test := range tests {
 		s := newStub(succeeds)
 		s.created = func(int) error { return test.answer }
-		s.run(t, nil, func(t *testing.T, _ Result, err error) {
+		s.run(t, nil, func(t *testing.T, result Result, err error) {
 			if failure.CodeOf(err) != test.code || !strings.Contains(err.Error(), test.answer.Err.Error()) {
 				t.Errorf("the failure is %v, want %s with the server's words", err, test.code)
+			}
+			// No Job can come of it, so there is nothing that is not known.
+			if result.Outcome != Refused {
+				t.Errorf("%v: the outcome is %s, want refused", test.answer, result.Outcome)
 			}
 		})
 		s.stored(t, checkpoint.Manifest, checkpoint.Prepared, checkpoint.Intent)
 	}
+}
+
+// A create that had no effect takes nothing back of an earlier one that may have
+// had its own.
+func TestARefusalAfterALostCreateIsNotKnown(t *testing.T) {
+	t.Parallel()
+	s := newStub(succeeds)
+	s.created = func(n int) error {
+		if n == 1 {
+			return answer(Unavailable, 500, "etcdserver: leader changed")
+		}
+		return answer(Denied, 403, `cannot create resource "jobs"`)
+	}
+	s.run(t, nil, wants(failure.PermissionDenied, Unknown))
 }
 
 func TestStoppingBeforeTheCreateCreatesNothing(t *testing.T) {

@@ -18,7 +18,6 @@ type fault struct {
 type faultKind string
 
 const (
-	noFault faultKind = ""
 	// failBefore: the call fails and had no effect.
 	failBefore faultKind = "fail before"
 	// failAfter: the call had its effect, and fails all the same.

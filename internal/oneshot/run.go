@@ -32,7 +32,8 @@ type run struct {
 	caller context.Context
 	result Result
 	notes  sync.Mutex
-	// mayRun is set once a Job may exist: an intent was found, or a create sent.
+	// mayRun is set once a Job may exist: an intent was found, or a create was
+	// sent that may have had its effect.
 	mayRun bool
 }
 
