@@ -233,7 +233,11 @@ func all(faults ...func(string, http.ResponseWriter, *http.Request) bool) func(s
 	}
 }
 
-func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+// hang reads a request and never answers.
+func hang(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	<-r.Context().Done()
+}
 
 func drop(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 

@@ -79,7 +79,7 @@ func kindOfCode(code int) oneshot.Kind {
 // webhook, a namespace that is being deleted) has the same code and reason, and
 // may quote such a text further on.
 // https://kubernetes.io/docs/reference/access-authn-authz/authorization/
-var unauthorized = regexp.MustCompile(`^(?:\S+ (?:"[^"]*" )?is forbidden: )?User "(?:[^"\\]|\\.)*" cannot \S+ (?:resource|path) "`)
+var unauthorized = regexp.MustCompile(`^(?:(?:\S+ (?:"[^"]*" )?is )?forbidden: )?User "(?:[^"\\]|\\.)*" cannot \S+ (?:resource|path) "`)
 
 // absent reports whether a 404 says that the object, or what it is to be created
 // in, is not there, rather than that the server does not know the resource.

@@ -1,0 +1,181 @@
+package cluster
+
+import (
+	"crypto/tls"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
+)
+
+// server is a TLS server on loopback that counts its connections.
+type server struct {
+	*httptest.Server
+	opened atomic.Int32
+}
+
+// serve starts a server; change, if not nil, changes it before. It speaks HTTP/2
+// unless that takes it away.
+func serve(t *testing.T, handler http.Handler, change func(*httptest.Server)) *server {
+	t.Helper()
+	s := &server{Server: httptest.NewUnstartedServer(handler)}
+	s.EnableHTTP2 = true
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			s.opened.Add(1)
+		}
+	}
+	if change != nil {
+		change(s.Server)
+	}
+	s.StartTLS()
+	t.Cleanup(func() {
+		s.CloseClientConnections()
+		s.Close()
+	})
+	return s
+}
+
+func http1(s *httptest.Server) { s.EnableHTTP2 = false }
+
+// config is the connection to a server, with a token.
+func (s *server) config() *rest.Config {
+	return &rest.Config{
+		Host:            s.URL,
+		BearerToken:     testToken,
+		TLSClientConfig: rest.TLSClientConfig{CAData: pemOf(s.Certificate().Raw)},
+	}
+}
+
+const testToken = "tok-5f2a-never-shown"
+
+func pemOf(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+// connect returns a client whose waits are short.
+func connect(t *testing.T, cfg *rest.Config, options ...Option) *Client {
+	t.Helper()
+	short := func(c *Client, _ *rest.Config) {
+		c.times.request, c.times.dial, c.times.handshake = 5*time.Second, time.Second, 300*time.Millisecond
+		c.times.ping, c.times.pong = 100*time.Millisecond, 100*time.Millisecond
+		c.times.silence, c.times.proof = 300*time.Millisecond, 300*time.Millisecond
+		c.times.pauseMin, c.times.pauseMax = 5*time.Millisecond, 50*time.Millisecond
+	}
+	c, err := New(cfg, append([]Option{short}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// wantCallError checks the kind of an error, that its text holds all of the
+// parts, and that it holds no secret.
+func wantCallError(t *testing.T, err error, kind oneshot.Kind, parts ...string) *oneshot.CallError {
+	t.Helper()
+	var call *oneshot.CallError
+	if !errors.As(err, &call) {
+		t.Fatalf("got %v, want a CallError", err)
+	}
+	if call.Kind != kind {
+		t.Errorf("kind %d, want %d: %v", call.Kind, kind, err)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in: %v", part, err)
+		}
+	}
+	if strings.Contains(err.Error(), testToken) || strings.Contains(err.Error(), testPassword) {
+		t.Errorf("a secret is in: %v", err)
+	}
+	return call
+}
+
+const testPassword = "hunter2-never-shown"
+
+// relay forwards connections to a server until it is frozen: then nothing comes
+// through the connections there are, and nobody is told.
+type relay struct {
+	net.Listener
+	target string
+	mu     sync.Mutex
+	frozen chan struct{}
+	opened atomic.Int32
+}
+
+func newRelay(t *testing.T, target string) *relay {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &relay{Listener: listener, target: target, frozen: make(chan struct{})}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			r.opened.Add(1)
+			go r.forward(conn)
+		}
+	}()
+	return r
+}
+
+// freeze stops all connections that there are.
+func (r *relay) freeze() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.frozen)
+	r.frozen = make(chan struct{})
+}
+
+func (r *relay) forward(conn net.Conn) {
+	r.mu.Lock()
+	frozen := r.frozen
+	r.mu.Unlock()
+	upstream, err := net.Dial("tcp", r.target)
+	if err != nil {
+		_ = conn.Close()
+		return
+	}
+	var ended sync.WaitGroup
+	for _, pair := range [][2]net.Conn{{conn, upstream}, {upstream, conn}} {
+		ended.Go(func() {
+			buffer := make([]byte, 32<<10)
+			for {
+				n, err := pair[0].Read(buffer)
+				select {
+				case <-frozen:
+					continue
+				default:
+				}
+				if _, werr := pair[1].Write(buffer[:n]); err != nil || werr != nil {
+					break
+				}
+			}
+			_ = conn.Close()
+			_ = upstream.Close()
+		})
+	}
+	ended.Wait()
+}
+
+// certificate returns the server's own certificate, to play a client with.
+func (s *server) certificate() tls.Certificate { return s.TLS.Certificates[0] }
