@@ -25,15 +25,6 @@ func (e Errors) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Unwrap returns each error.
-func (e Errors) Unwrap() []error {
-	out := make([]error, len(e))
-	for i, err := range e {
-		out[i] = err
-	}
-	return out
-}
-
 // code returns the code that stands for all of them: that of the first one that
 // is wrong with the inputs themselves, if there is one, since what contradicts
 // the review may follow from it.
