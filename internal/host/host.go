@@ -29,6 +29,9 @@ type Host interface {
 	// Mask hides the secret, and each line of it, in everything that follows.
 	// Lines shorter than [MinMask] are left alone.
 	Mask(secret string)
+	// Hide returns text without the secrets that were given to Mask: for text
+	// that is cut or escaped before it comes to the host.
+	Hide(text string) string
 	// Group opens a section of the log that can be folded away. end closes it;
 	// a second call does nothing. Groups do not nest.
 	Group(title string) (end func())

@@ -194,3 +194,23 @@ func TestErrorWithoutCode(t *testing.T) {
 		t.Errorf("a wrapped failure is told as %q", message)
 	}
 }
+
+// A secret is hidden before it is shortened or escaped: what is left of it then
+// would pass any mask.
+func TestSecretsAreHiddenWhole(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{
+		"tok" + strings.Repeat("0123456789", 3000), "pa|ss`wo|rd-tok", "tok\x1b\u202etok", "<tok>&_tok_",
+	} {
+		r := infested("see " + secret + " here")
+		r.Hide = func(text string) string { return strings.ReplaceAll(text, secret, "***") }
+		title, message := r.Annotation()
+		all := r.Markdown() + r.Plain() + r.Status() + title + message
+		if i := strings.Index(all, "tok"); i >= 0 || strings.Contains(all, "pa") && strings.Contains(all, "wo|rd") {
+			t.Errorf("of %.20q is left: %.60q", secret, all[max(i, 0):])
+		}
+		if strings.Count(all, "***") < 30 {
+			t.Errorf("%.20q is hidden %d times", secret, strings.Count(all, "***"))
+		}
+	}
+}

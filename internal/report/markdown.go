@@ -2,18 +2,9 @@ package report
 
 import "strings"
 
-// writer collects a rendered report.
-type writer struct{ strings.Builder }
-
-func (w *writer) lines(lines ...string) {
-	for _, l := range lines {
-		w.WriteString(l + "\n")
-	}
-}
-
 // markdown writes the document in GitHub's flavour (GFM 0.29).
-func (d document) markdown() string {
-	var w writer
+func (d document) markdown(hide func(string) string) string {
+	w := writer{hide: hide}
 	for i, b := range d {
 		if i > 0 {
 			w.lines("")
@@ -23,9 +14,9 @@ func (d document) markdown() string {
 	return w.String()
 }
 
-func (t title) writeMarkdown(w *writer)     { w.lines("## " + t.mark + " " + t.text.markdown()) }
-func (h heading) writeMarkdown(w *writer)   { w.lines("### " + words(string(h)).markdown()) }
-func (p paragraph) writeMarkdown(w *writer) { w.lines(line(p).markdown()) }
+func (t title) writeMarkdown(w *writer)     { w.lines("## " + t.mark + " " + w.markdown(t.text)) }
+func (h heading) writeMarkdown(w *writer)   { w.lines("### " + markup.Replace(string(h))) }
+func (p paragraph) writeMarkdown(w *writer) { w.lines(w.markdown(line(p))) }
 
 func (t table) writeMarkdown(w *writer) {
 	header, columns := t.header, len(t.header)
@@ -34,13 +25,13 @@ func (t table) writeMarkdown(w *writer) {
 	}
 	cells := make([]string, columns)
 	for i, name := range header {
-		cells[i] = words(name).markdown()
+		cells[i] = markup.Replace(name)
 	}
 	w.lines(row(cells), "|"+strings.Repeat(" --- |", columns))
 	for _, r := range t.rows {
 		clear(cells)
 		for i, l := range r {
-			cells[i] = l.markdown()
+			cells[i] = w.markdown(l)
 		}
 		w.lines(row(cells))
 	}
@@ -51,21 +42,27 @@ func row(cells []string) string { return "| " + strings.Join(cells, " | ") + " |
 // writeMarkdown writes a fenced code block; the fence is longer than any run of
 // backticks within, so nothing in the text can close it.
 func (v verbatim) writeMarkdown(w *writer) {
-	text := bound(string(v), maxVerbatim, visibleLines)
+	text := w.verbatim(v)
 	fence := strings.Repeat("`", max(3, longestRun(text, '`')+1))
 	w.lines(fence+"text", text, fence)
 }
 
 func (f fold) writeMarkdown(w *writer) {
-	w.lines("<details><summary>"+words(f.name).markdown()+"</summary>", "")
+	w.lines("<details><summary>"+markup.Replace(f.name)+"</summary>", "")
 	f.body.writeMarkdown(w)
 	w.lines("", "</details>")
 }
 
-func (l line) markdown() string {
+// markdown returns a line with words escaped and values as code.
+func (w *writer) markdown(l line) string {
 	var b strings.Builder
 	for _, p := range l {
-		b.WriteString(p.markdown())
+		text := w.text(p)
+		if p.limit == 0 || p.sentence && tame(text) {
+			b.WriteString(markup.Replace(text))
+		} else {
+			b.WriteString(code(text))
+		}
 	}
 	return b.String()
 }
@@ -76,17 +73,14 @@ var markup = strings.NewReplacer(
 	"<", "&lt;", ">", "&gt;", "&", "&amp;", "|", "&#124;", "\n", " ", "\r", " ",
 )
 
-// markdown writes words escaped and values as code spans: GitHub makes no
-// links, mentions or emoji in those.
+// code returns text as code spans: GitHub makes no links, mentions or emoji in
+// those.
 //
 // A '|' ends a table cell even inside a code span, and whether a backslash
 // before it helps depends on the backslashes before that one. So it stands
 // between two code spans, as a character reference, which is never markup.
-func (p piece) markdown() string {
-	if !p.value {
-		return markup.Replace(p.text)
-	}
-	parts := strings.Split(p.text, "|")
+func code(text string) string {
+	parts := strings.Split(text, "|")
 	for i, part := range parts {
 		if part != "" {
 			parts[i] = codeSpan(part)

@@ -6,8 +6,8 @@ import (
 )
 
 // plain writes the document for a terminal.
-func (d document) plain() string {
-	var w writer
+func (d document) plain(hide func(string) string) string {
+	w := writer{hide: hide}
 	together := true
 	for _, b := range d {
 		if !together {
@@ -24,9 +24,9 @@ func (d document) plain() string {
 	return w.String()
 }
 
-func (t title) writePlain(w *writer)     { w.lines(t.text.plain()) }
+func (t title) writePlain(w *writer)     { w.lines(w.plain(t.text)) }
 func (h heading) writePlain(w *writer)   { w.lines(string(h)) }
-func (p paragraph) writePlain(w *writer) { w.lines(line(p).plain()) }
+func (p paragraph) writePlain(w *writer) { w.lines(w.plain(line(p))) }
 
 // writePlain writes the columns one under the other.
 func (t table) writePlain(w *writer) {
@@ -37,7 +37,7 @@ func (t table) writePlain(w *writer) {
 	for _, r := range t.rows {
 		cells := make([]string, len(r))
 		for i, l := range r {
-			cells[i] = l.plain()
+			cells[i] = w.plain(l)
 		}
 		rows = append(rows, cells)
 	}
@@ -60,7 +60,7 @@ func (t table) writePlain(w *writer) {
 }
 
 func (v verbatim) writePlain(w *writer) {
-	for l := range strings.SplitSeq(bound(string(v), maxVerbatim, visibleLines), "\n") {
+	for l := range strings.SplitSeq(w.verbatim(v), "\n") {
 		w.lines("    " + l)
 	}
 }
@@ -70,10 +70,10 @@ func (f fold) writePlain(w *writer) {
 	f.body.writePlain(w)
 }
 
-func (l line) plain() string {
+func (w *writer) plain(l line) string {
 	var b strings.Builder
 	for _, p := range l {
-		b.WriteString(p.text)
+		b.WriteString(w.text(p))
 	}
 	return b.String()
 }

@@ -44,17 +44,30 @@ type Report struct {
 	Started time.Time
 	// Events are what happened, in order.
 	Events []oneshot.Event
+	// Hide takes secrets out of a text. A host's own masking comes too late for
+	// a secret that is too long to be shown whole. Nil hides nothing.
+	Hide func(string) string
+}
+
+func (r Report) hide(text string) string {
+	if r.Hide == nil {
+		return text
+	}
+	return r.Hide(text)
 }
 
 // Markdown returns the report for a job summary, in GitHub's flavour of
 // Markdown. It is always far below the 1 MiB that GitHub shows.
-func (r Report) Markdown() string { return r.document().markdown() }
+func (r Report) Markdown() string { return r.document().markdown(r.hide) }
 
 // Plain returns the report for a terminal.
-func (r Report) Plain() string { return r.document().plain() }
+func (r Report) Plain() string { return r.document().plain(r.hide) }
 
 // Status returns what happened, in a sentence or two.
-func (r Report) Status() string { return r.status().plain() }
+func (r Report) Status() string {
+	w := writer{hide: r.hide}
+	return w.plain(r.status())
+}
 
 // maxAnnotation is a little less than the 4096 UTF-16 units that a runner keeps
 // of an annotation's message (actions/runner, ExecutionContext).
@@ -71,7 +84,7 @@ func (r Report) Annotation() (title, message string) {
 		job = "aks-oneshot"
 	}
 	if r.Err == nil {
-		return bound(string(r.outcome())+": "+job, maxValue, visible), r.Status()
+		return bound(string(r.outcome())+": "+r.hide(job), maxValue, visible), r.Status()
 	}
 	code := string(failure.CodeOf(r.Err))
 	if code == "" {
@@ -87,7 +100,7 @@ func (r Report) Annotation() (title, message string) {
 			message = sentenced(message) + " " + sentenced(sentence)
 		}
 	}
-	return bound(code+": "+job, maxValue, visible), code + ": " + bound(message, maxAnnotation-len(code), visibleLines)
+	return bound(code+": "+r.hide(job), maxValue, visible), code + ": " + bound(r.hide(message), maxAnnotation-len(code), visibleLines)
 }
 
 // outcome is the result's, or unknown where a run was cut short before it had

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
@@ -108,7 +107,7 @@ func (r Report) steps() []block {
 		row := []line{
 			{words(e.At.UTC().Format(time.TimeOnly))},
 			{words(span(max(0, e.At.Sub(start))))},
-			{loose(bound(string(e.Kind), maxName, visible))},
+			{{text: string(e.Kind), limit: maxName, sentence: true}},
 			{loose(e.Text)},
 		}
 		if several {
@@ -192,7 +191,7 @@ type pairs [][]line
 
 // add appends a row, unless there is no value.
 func (p *pairs) add(name string, v ...piece) {
-	if len(v) == 0 || len(v) == 1 && v[0].text == "" {
+	if len(v) == 0 || len(v) == 1 && v[0].text == "" && !v[0].item {
 		return
 	}
 	*p = append(*p, []line{{words(name)}, v})
@@ -200,7 +199,7 @@ func (p *pairs) add(name string, v ...piece) {
 
 func (p pairs) table() table { return table{rows: p} }
 
-// list returns the items as values, one of them shown even when it is "".
+// list returns the items as values, at most [maxItems] of them.
 func list(items []string) line {
 	var l line
 	for i, item := range items {
@@ -210,10 +209,7 @@ func list(items []string) line {
 		if i > 0 {
 			l = append(l, words(" "))
 		}
-		if item == "" || strings.ContainsAny(item, " \t\r\n\"'") {
-			item = strconv.Quote(item)
-		}
-		l = append(l, value(item))
+		l = append(l, piece{text: item, limit: maxValue, item: true})
 	}
 	return l
 }

@@ -67,6 +67,9 @@ func (h *Host) Mask(secret string) {
 	}
 }
 
+// Hide implements [host.Host].
+func (h *Host) Hide(text string) string { return h.masks.Hide(text) }
+
 // Group implements [host.Host].
 func (h *Host) Group(title string) (end func()) {
 	h.mu.Lock()

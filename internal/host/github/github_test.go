@@ -78,6 +78,9 @@ func TestMaskHidesEverywhere(t *testing.T) {
 	h.Mask("first-line\nsecond%line\n}")
 	told := stdout.Len()
 	const text = "first-line, second%line, sec\x1b[0mond%line"
+	if got := h.Hide("a first-line"); got != "a ***" {
+		t.Errorf("Hide returns %q", got)
+	}
 	h.Log(text)
 	h.Debug(text)
 	h.Notice(text, text)

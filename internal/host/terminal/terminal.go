@@ -64,6 +64,9 @@ func (h *Host) Input(name string) (value string, given bool) { return h.inputs(n
 // Mask implements [host.Host].
 func (h *Host) Mask(secret string) { h.masks.Add(secret) }
 
+// Hide implements [host.Host].
+func (h *Host) Hide(text string) string { return h.masks.Hide(text) }
+
 // Output implements [host.Host]. A value that is not one harmless line is
 // written as a JSON string, and so is one that could be taken for one.
 func (h *Host) Output(name, value string) error {

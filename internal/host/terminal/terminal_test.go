@@ -54,11 +54,12 @@ func TestWhatIsSaid(t *testing.T) {
 			stdout: `e="a\nb=c\u001b"` + "\n" + `f="\"x\""` + "\n" + `g="\u0023\u0023[error]"` + "\n"},
 		{name: "masks", do: func(h *Host) {
 			h.Mask("secret\nother")
+			h.Log(h.Hide("secret") + " x")
 			h.Log("a secret, sec\x1b[0mret")
 			h.Error("other", "secret")
 			check(h.Output("a", "x secret"))
 			check(h.Summary(report("secret\n")))
-		}, stdout: "a=x ***\n", stderr: "a ***, ***\nerror: ***: ***\n\n***\n"},
+		}, stdout: "a=x ***\n", stderr: "*** x\na ***, ***\nerror: ***: ***\n\n***\n"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
