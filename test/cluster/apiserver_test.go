@@ -102,6 +102,17 @@ func TestAPIServerArguments(t *testing.T) {
 	}
 }
 
+func TestAuthenticationConfig(t *testing.T) {
+	t.Parallel()
+	if _, err := c.Kubectl(t.Context(), nil, "--kubeconfig=/dev/null", "--server="+c.Server(), "--certificate-authority="+c.CAFile(), "get", "--raw", "/version"); err == nil {
+		t.Error("nobody may be anonymous with the configuration that was given")
+	}
+	out, err := c.Kubectl(t.Context(), nil, "--kubeconfig="+c.KubeconfigFor("reader"), "auth", "whoami", "-o", "jsonpath={.status.userInfo.username} {.status.userInfo.groups}")
+	if want := `reader ["readers","system:authenticated"]`; err != nil || string(out) != want {
+		t.Errorf("the token belongs to %s, %v; want %s", out, err, want)
+	}
+}
+
 // start starts a cluster for one test.
 func start(t *testing.T, o cluster.Options) *cluster.Cluster {
 	t.Helper()

@@ -2,6 +2,7 @@ package cluster_test
 
 import (
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/aks-oneshot/aks-oneshot/test/cluster"
@@ -14,7 +15,14 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childEnv) != "" {
 		os.Exit(childMain())
 	}
-	os.Exit(cluster.Main(m, cluster.Options{Users: []cluster.User{{Name: "reader"}}}, &c))
+	authentication, err := filepath.Abs("testdata/authentication.yaml")
+	if err != nil {
+		panic(err)
+	}
+	os.Exit(cluster.Main(m, cluster.Options{
+		Users:         []cluster.User{{Name: "reader", Groups: []string{"readers"}}},
+		APIServerArgs: []string{"--authentication-config=" + authentication},
+	}, &c))
 }
 
 // needRealNode leaves a test out where pods are only played, and fails it on a

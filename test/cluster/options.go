@@ -48,8 +48,8 @@ type Options struct {
 	Node Node
 	// Users are known to the API server beside Admin.
 	Users []User
-	// APIServerArgs are added to the API server's flags. Files they name are
-	// read by a process that does not see this machine's /run and /var/log.
+	// APIServerArgs are added to the API server's flags. Files in them need
+	// absolute paths, and not below /run or /var/log, which are a cluster's own.
 	APIServerArgs []string
 	// Images are archives (docker save or OCI layout) to import beside the test
 	// program's. Without a real node they are ignored.

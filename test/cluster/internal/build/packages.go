@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -56,7 +57,7 @@ func find(tools []tool) (paths, missing []string) {
 		}
 		paths = append(paths, path)
 	}
-	return paths, missing
+	return paths, slices.Compact(missing)
 }
 
 // lookPath also looks where Debian puts programs for root: they are not in the

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 )
 
 const (
@@ -44,10 +45,12 @@ state = %[2]q
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = %[6]q
     conf_dir = %[7]q
+  [plugins."io.containerd.grpc.v1.cri".containerd]
+    snapshotter = %[8]q
   [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
     runtime_type = "io.containerd.runc.v2"
 `, c.spec.path("containerd"), c.spec.path("containerd-state"), c.spec.path(criSocket), c.spec.path("opt"),
-		PauseImage, c.spec.path("cni/bin"), c.spec.path("cni/conf"))
+		PauseImage, c.spec.path("cni/bin"), c.spec.path("cni/conf"), c.snapshotter())
 	return errors.Join(
 		os.MkdirAll(c.spec.path("cni/bin"), 0o755),
 		os.MkdirAll(c.spec.path("cni/conf"), 0o755),
@@ -56,6 +59,17 @@ state = %[2]q
 		os.Symlink(c.spec.Programs.Loopback, c.spec.path("cni/bin/loopback")),
 		os.WriteFile(c.spec.path("cni/conf/10-fake.conflist"), []byte(`{"cniVersion":"0.4.0","name":"fake","plugins":[{"type":"fakenet"}]}`), 0o600),
 	)
+}
+
+// snapshotter is how a container's files are laid over its image's. An overlay
+// cannot lie on an overlay, which is what a container's /tmp is.
+func (c *Cluster) snapshotter() string {
+	const overlay = 0x794c7630
+	var fs syscall.Statfs_t
+	if err := syscall.Statfs(c.spec.Base, &fs); err == nil && int64(fs.Type) == overlay {
+		return "native"
+	}
+	return "overlayfs"
 }
 
 // startContainerd starts containerd and brings the images in.
@@ -73,7 +87,7 @@ func (c *Cluster) startContainerd(ctx context.Context) error {
 		return err
 	}
 	for _, archive := range c.spec.Archives {
-		if err := c.ctr(ctx, "images", "import", archive); err != nil {
+		if err := c.ctr(ctx, "images", "import", "--snapshotter="+c.snapshotter(), archive); err != nil {
 			return fmt.Errorf("could not import the images in %s: %w", archive, err)
 		}
 	}

@@ -45,6 +45,7 @@ func Start(detached bool) (*Supervisor, error) {
 	if detached {
 		cmd.ExtraFiles[2] = null
 	}
+	cmd.Dir = "/" // it must not keep anybody's folder busy
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
 	for _, f := range []*os.File{ordersIn, eventsOut, lifelineIn, null} {
