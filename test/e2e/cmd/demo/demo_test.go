@@ -147,25 +147,22 @@ func TestDemoInterrupted(t *testing.T) {
 	for _, moment := range []string{
 		"building the action", "starting a Kubernetes control plane", "waiting for Job ",
 	} {
-		t.Run(moment, func(t *testing.T) {
-			d := start(t)
-			for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(d.output(), moment); {
-				if time.Now().After(deadline) {
-					_ = d.cmd.Process.Signal(syscall.SIGINT)
-					t.Errorf("did not come to %q", moment)
-					break
-				}
-				time.Sleep(10 * time.Millisecond)
+		d := start(t)
+		for deadline := time.Now().Add(2 * time.Minute); !strings.Contains(d.output(), moment); {
+			if time.Now().After(deadline) {
+				t.Errorf("does not come to %q", moment)
+				break
 			}
-			if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
-				t.Error(err)
-			}
-			if status := d.wait(t); status != 130 {
-				t.Errorf("exit status %d, want 130", status)
-			}
-			if out := d.output(); !strings.Contains(out, "Stopped; nothing is left behind.") {
-				t.Errorf("it does not say that nothing is left:\n%s", out)
-			}
-		})
+			time.Sleep(10 * time.Millisecond)
+		}
+		if err := d.cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Errorf("at %q: %v", moment, err)
+		}
+		if status := d.wait(t); status != 130 {
+			t.Errorf("stopped at %q, the exit status is %d, want 130", moment, status)
+		}
+		if out := d.output(); !strings.Contains(out, "Stopped; nothing is left behind.") {
+			t.Errorf("stopped at %q, it does not say that nothing is left:\n%s", moment, out)
+		}
 	}
 }

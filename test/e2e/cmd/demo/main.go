@@ -17,7 +17,6 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	out := &screen{w: os.Stdout, style: styleFor(os.Stdout, os.Getenv)}
 	status := realMain(ctx, out)
 	stop()
