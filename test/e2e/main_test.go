@@ -2,49 +2,89 @@ package e2e
 
 import (
 	"context"
+	"errors"
+	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/aks-oneshot/aks-oneshot/test/cluster"
 	"github.com/aks-oneshot/aks-oneshot/test/e2e/harness"
 )
 
-// world is shared by the tests that disturb nobody: each has a template, a
-// purpose and a user of its own.
-var world *harness.World
+var (
+	// program is the built action.
+	program string
+	// shared is the cluster of the tests that disturb nobody, and world what is
+	// in it: each test has a template, a purpose and a user of its own.
+	shared *cluster.Cluster
+	world  *harness.World
+	// clients is whom the shared cluster trusts with client certificates.
+	clients *harness.Authority
+)
 
-func TestMain(m *testing.M) { os.Exit(cluster.Main(inWorld{m}, cluster.Options{}, &shared)) }
-
-var shared *cluster.Cluster
-
-// inWorld runs the tests when the shared cluster is there.
-type inWorld struct{ m *testing.M }
-
-func (w inWorld) Run() int {
-	code, err := w.run()
+func TestMain(m *testing.M) {
+	code, err := realMain(m)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		fmt.Fprintln(os.Stderr, "end-to-end tests:", err)
+		code = max(code, 1)
 	}
-	return code
+	os.Exit(code)
 }
 
-func (w inWorld) run() (int, error) {
-	if os.Getenv("CI") == "true" && !shared.RealNode() {
-		return 1, fmt.Errorf("these tests need real containers, and this machine is one that must have them (CI=true): run them as root on Linux")
+func realMain(m *testing.M) (code int, err error) {
+	flag.Parse()
+	if err := parallel(); err != nil {
+		return 1, err
 	}
 	dir, err := os.MkdirTemp("", "aks-oneshot-e2e-")
 	if err != nil {
 		return 1, err
 	}
-	defer os.RemoveAll(dir)
-	program, err := harness.Build(context.Background(), dir, harness.BuildOptions{})
-	if err != nil {
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	ctx := context.Background()
+	if program, err = harness.Build(ctx, dir, harness.BuildOptions{}); err != nil {
 		return 1, err
 	}
-	if world, err = harness.NewWorld(context.Background(), shared, program, dir); err != nil {
+	if clients, err = harness.NewAuthority("clients"); err != nil {
 		return 1, err
 	}
-	return w.m.Run(), nil
+	ca := filepath.Join(dir, "clients.crt")
+	if err := os.WriteFile(ca, clients.PEM, 0o600); err != nil {
+		return 1, err
+	}
+	o := cluster.Options{APIServerArgs: []string{"--client-ca-file=" + ca}}
+	return cluster.Main(inWorld{m, dir}, o, &shared), nil
+}
+
+// parallel lets more tests run at a time than there are processors: what they
+// do most is wait for pods. A number on the command line wins.
+func parallel() error {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if given {
+		return nil
+	}
+	return flag.Set("test.parallel", "8")
+}
+
+// inWorld runs the tests once the shared cluster is there.
+type inWorld struct {
+	m   *testing.M
+	dir string
+}
+
+// Run implements what [cluster.Main] wants.
+func (w inWorld) Run() int {
+	if os.Getenv("CI") == "true" && !shared.RealNode() {
+		fmt.Fprintln(os.Stderr, "end-to-end tests: this machine is one that must have real containers (CI=true): run them as root on Linux")
+		return 1
+	}
+	var err error
+	if world, err = harness.NewWorld(context.Background(), shared, program, w.dir); err != nil {
+		fmt.Fprintln(os.Stderr, "end-to-end tests:", err)
+		return 1
+	}
+	return w.m.Run()
 }

@@ -55,7 +55,11 @@ func NewProxy(c *cluster.Cluster) (*Proxy, error) {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem)
-	certificate, ca, err := newCertificate()
+	ca, err := NewAuthority("proxy")
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := ca.Server()
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +68,7 @@ func NewProxy(c *cluster.Cluster) (*Proxy, error) {
 		return nil, err
 	}
 	silent := stdlog.New(discard{}, "", 0)
-	p := &Proxy{URL: "https://" + listener.Addr().String(), CA: ca}
+	p := &Proxy{URL: "https://" + listener.Addr().String(), CA: ca.PEM}
 	p.forward = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(upstream) },
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true},

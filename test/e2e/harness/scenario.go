@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
@@ -191,7 +192,7 @@ func JobName(object Object) string {
 func (s *Scenario) Records() (map[string]string, error) {
 	found := map[string]string{}
 	entries, err := os.ReadDir(s.Inputs["work-dir"])
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
 		return found, nil
 	}
 	if err != nil {

@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -15,7 +16,9 @@ const (
 	Namespace = "fdai-runtime"
 	// RunnersNamespace has the ServiceAccounts that the action runs as.
 	RunnersNamespace = "runners"
-	// RoleName is the Role that these are bound to.
+	// LimitedNamespace has those that a Role is granted to one by one.
+	LimitedNamespace = "limited"
+	// RoleName is the Role that the runners are bound to.
 	RoleName = "aks-oneshot"
 
 	batch = "/apis/batch/v1/namespaces/" + Namespace
@@ -76,7 +79,7 @@ func NewWorld(ctx context.Context, c *cluster.Cluster, program, dir string) (*Wo
 		return nil, err
 	}
 	w := &World{Cluster: c, API: api, Runner: &Runner{Program: program, Dir: private}, Dir: private}
-	for _, name := range []string{Namespace, RunnersNamespace} {
+	for _, name := range []string{Namespace, RunnersNamespace, LimitedNamespace} {
 		object := map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}
 		if err := api.Create(ctx, "/api/v1/namespaces", object); err != nil {
 			return nil, err
@@ -91,19 +94,41 @@ func NewWorld(ctx context.Context, c *cluster.Cluster, program, dir string) (*Wo
 	if err := api.Create(ctx, rbac+Namespace+"/rolebindings", RoleBinding(RoleName, group)); err != nil {
 		return nil, err
 	}
-	return w, w.authorized(ctx)
+	anybody := map[string]any{"user": "anybody", "groups": []any{"system:serviceaccounts:" + RunnersNamespace}}
+	return w, w.authorized(ctx, anybody, "batch", "jobs", "create")
 }
 
-// authorized waits until the API server acts on the RoleBinding, which takes it
-// a moment.
-func (w *World) authorized(ctx context.Context) error {
-	review := map[string]any{
-		"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview",
-		"spec": map[string]any{
-			"user": "anybody", "groups": []any{"system:serviceaccounts:" + RunnersNamespace},
-			"resourceAttributes": map[string]any{"namespace": Namespace, "verb": "create", "group": "batch", "resource": "jobs"},
-		},
+// Grant makes a Role, binds it to a ServiceAccount, and waits until the API
+// server acts on it.
+func (w *World) Grant(ctx context.Context, role Object, namespace, account string) error {
+	if err := w.API.Create(ctx, rbac+Namespace+"/roles", role); err != nil {
+		return err
 	}
+	subject := map[string]any{"kind": "ServiceAccount", "namespace": namespace, "name": account}
+	if err := w.API.Create(ctx, rbac+Namespace+"/rolebindings", RoleBinding(JobName(role), subject)); err != nil {
+		return err
+	}
+	user := map[string]any{"user": "system:serviceaccount:" + namespace + ":" + account}
+	rules, _ := role["rules"].([]any)
+	for _, rule := range rules {
+		for _, verb := range Member(rule, "verbs").([]any) {
+			group, resource := Member(rule, "apiGroups").([]any)[0], Member(rule, "resources").([]any)[0]
+			if err := w.authorized(ctx, user, group, resource, verb); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// authorized waits until the API server acts on a RoleBinding, which takes it a
+// moment.
+func (w *World) authorized(ctx context.Context, who map[string]any, group, resource, verb any) error {
+	spec := map[string]any{
+		"resourceAttributes": map[string]any{"namespace": Namespace, "verb": verb, "group": group, "resource": resource},
+	}
+	maps.Copy(spec, who)
+	review := map[string]any{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
 	for {
 		answer, err := w.API.Do(ctx, http.MethodPost, "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
 		if err != nil {
