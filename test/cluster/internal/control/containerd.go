@@ -66,7 +66,7 @@ state = %[2]q
 func (c *Cluster) snapshotter() string {
 	const overlay = 0x794c7630
 	var fs syscall.Statfs_t
-	if err := syscall.Statfs(c.spec.Base, &fs); err == nil && int64(fs.Type) == overlay {
+	if err := syscall.Statfs(c.spec.Base, &fs); err == nil && fs.Type == overlay {
 		return "native"
 	}
 	return "overlayfs"
