@@ -143,7 +143,7 @@ func setUser(cfg *rest.Config, user *clientcmdapi.AuthInfo, path string) (err er
 		Extra:    user.ImpersonateUserExtra,
 	}
 	if user.Impersonate == "" && (user.ImpersonateUID != "" || len(user.ImpersonateGroups) > 0 || len(user.ImpersonateUserExtra) > 0) {
-		return invalid(path+".act-as", "is empty, but uid, groups or extra fields to act as are given")
+		return invalid(path+".as", "is empty, but uid, groups or extra fields to act as are given")
 	}
 	return nil
 }

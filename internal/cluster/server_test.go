@@ -51,6 +51,10 @@ func serve(t *testing.T, handler http.Handler, change func(*httptest.Server)) *s
 
 func http1(s *httptest.Server) { s.EnableHTTP2 = false }
 
+func requestClientCertificates(s *httptest.Server) {
+	s.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
+}
+
 // config is the connection to a server, with a token.
 func (s *server) config() *rest.Config {
 	return &rest.Config{
@@ -70,9 +74,9 @@ func pemOf(der []byte) []byte {
 func connect(t *testing.T, cfg *rest.Config, options ...Option) *Client {
 	t.Helper()
 	short := func(c *Client, _ *rest.Config) {
-		c.times.request, c.times.dial, c.times.handshake = 5*time.Second, time.Second, 300*time.Millisecond
-		c.times.ping, c.times.pong = 100*time.Millisecond, 100*time.Millisecond
-		c.times.silence, c.times.proof = 300*time.Millisecond, 300*time.Millisecond
+		c.times.request, c.times.dial, c.times.handshake = 10*time.Second, 2*time.Second, 2*time.Second
+		c.times.ping, c.times.pong = 200*time.Millisecond, time.Second
+		c.times.silence, c.times.proof = 300*time.Millisecond, 3*time.Second
 		c.times.pauseMin, c.times.pauseMax = 5*time.Millisecond, 50*time.Millisecond
 	}
 	c, err := New(cfg, append([]Option{short}, options...)...)
@@ -163,7 +167,7 @@ func (r *relay) forward(conn net.Conn) {
 				n, err := pair[0].Read(buffer)
 				select {
 				case <-frozen:
-					continue
+					n = 0
 				default:
 				}
 				if _, werr := pair[1].Write(buffer[:n]); err != nil || werr != nil {
@@ -176,6 +180,3 @@ func (r *relay) forward(conn net.Conn) {
 	}
 	ended.Wait()
 }
-
-// certificate returns the server's own certificate, to play a client with.
-func (s *server) certificate() tls.Certificate { return s.TLS.Certificates[0] }

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -81,7 +82,7 @@ func untrusted(err error) string {
 		hostname     x509.HostnameError
 		certificate  x509.CertificateInvalidError
 		record       tls.RecordHeaderError
-		alert        tls.AlertError
+		op           *net.OpError
 	)
 	switch {
 	case errors.As(err, &hostname):
@@ -92,17 +93,21 @@ func untrusted(err error) string {
 		return "check that the kubeconfig's certificate-authority-data is this cluster's, and that no proxy opens the connection"
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return "the server does not speak TLS; check the host and port"
-	case errors.As(err, &alert) && refusesCertificate(alert):
+	case errors.As(err, &op) && op.Op == "remote error" && refusesCertificate(op.Err):
 		return "the server does not accept the client certificate; get a new kubeconfig"
 	}
 	return ""
 }
 
-// refusesCertificate reports whether the alert is about the client certificate:
-// bad_certificate to certificate_unknown, unknown_ca, access_denied,
+// certificateAlerts are the alerts about a client's certificate:
+// bad_certificate to certificate_unknown, unknown_ca, access_denied and
 // certificate_required (RFC 8446, section 6.2).
-func refusesCertificate(alert tls.AlertError) bool {
-	return 42 <= alert && alert <= 46 || alert == 48 || alert == 49 || alert == 116
+var certificateAlerts = []tls.AlertError{42, 43, 44, 45, 46, 48, 49, 116}
+
+// refusesCertificate recognizes such an alert. Those that are received are of a
+// type that crypto/tls keeps to itself, with the same texts.
+func refusesCertificate(alert error) bool {
+	return slices.ContainsFunc(certificateAlerts, func(known tls.AlertError) bool { return known.Error() == alert.Error() })
 }
 
 // unresolved explains a name that does not resolve.
