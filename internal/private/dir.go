@@ -45,7 +45,7 @@ func (d *Dir) Sync() error { return d.sync(d.dir) }
 func (d *Dir) Close() error {
 	var err error
 	if d.lock != nil {
-		err = d.lock.Close()
+		err = unlock(d.lock)
 	}
 	return errors.Join(err, d.dir.Close())
 }

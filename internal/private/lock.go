@@ -36,7 +36,7 @@ func (d *Dir) Lock(name string) error {
 		err = checkLock(f)
 	}
 	if err != nil {
-		_ = f.Close()
+		_ = unlock(f)
 		return err
 	}
 	d.lock = f
@@ -66,6 +66,17 @@ func (d *Dir) openLock(name string) (*os.File, error) {
 		return nil, err
 	}
 	return f, nil
+}
+
+// unlock gives up the lock and closes its file. Closing alone would not do: a
+// child that was just forked has a copy of the descriptor until it executes its
+// program, and the lock would last until then.
+func unlock(f *os.File) error {
+	err := uninterrupted(func() error { return unix.Flock(descriptor(f), unix.LOCK_UN) })
+	if err != nil {
+		err = &fs.PathError{Op: "unlock", Path: f.Name(), Err: err}
+	}
+	return errors.Join(err, f.Close())
 }
 
 // maxLock bounds a lock file; what is in it does not matter.

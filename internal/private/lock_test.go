@@ -70,6 +70,30 @@ func TestLockRefuses(t *testing.T) {
 	}
 }
 
+// TestCloseUnlocksCopies has a copy of the lock's descriptor outlive Close, as
+// in a child between fork and exec: the lock is free all the same.
+func TestCloseUnlocksCopies(t *testing.T) {
+	t.Parallel()
+	path := privateDir(t)
+	for range 2 {
+		d, err := OpenDir(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Lock("lock"); err != nil {
+			t.Fatal(err)
+		}
+		fd, err := unix.FcntlInt(d.lock.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = unix.Close(fd) }()
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestLockOfRemovedFile has the lock file removed between its opening and its
 // locking: a lock on it would exclude nobody.
 func TestLockOfRemovedFile(t *testing.T) {

@@ -152,6 +152,8 @@ func TestOwnerOfSystemFolders(t *testing.T) {
 	st.Uid = foreignUID
 	wantViolation(t, checkAncestor(system, &st), system, "belongs to uid 54321")
 	wantViolation(t, checkFolder(system, &st), system, "belongs to uid 54321")
+	st.Mode = unix.S_IFREG | fileMode
+	wantViolation(t, checkFile(system, &st, 1), system, "belongs to uid 54321")
 }
 
 func TestOpenDirAccepts(t *testing.T) {
