@@ -2,13 +2,13 @@
 //
 //	measure FILE PROGRAM [ARGUMENT…]
 //
-// The file then holds two numbers, in bytes: the peak of the program, and that
-// of this one, below which nothing can be seen. The exit status is the
-// program's, or 125.
+// The file then holds two numbers, in bytes: the peak of the program, and a
+// floor below which nothing can be seen. The exit status is the program's, or
+// 125.
 //
 // It is a program of its own, and small, because Linux counts in the ru_maxrss
 // of a process what the process that started it had at that time: execve(2)
-// keeps the mark of the memory that vfork(2) shares.
+// keeps the mark of the memory that vfork(2) shares. That is the floor.
 package main
 
 import (
@@ -48,14 +48,14 @@ func run(file, program string, args []string) (int, error) {
 		}
 	}()
 	_ = cmd.Wait() // The state says it.
-	var own syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &own); err != nil {
+	floor, err := highWater()
+	if err != nil {
 		return failed, err
 	}
 	child, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
 	if !ok {
 		return failed, fmt.Errorf("no resource usage of %s", program)
 	}
-	text := fmt.Sprintln(bytes(child.Maxrss), bytes(own.Maxrss))
+	text := fmt.Sprintln(bytes(child.Maxrss), floor)
 	return cmd.ProcessState.ExitCode(), os.WriteFile(file, []byte(text), 0o600)
 }
