@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -115,7 +116,7 @@ func TestAnswersOfSomethingElse(t *testing.T) {
 	for _, test := range tests {
 		err := statusError(call{verb: test.verb, resource: jobs, namespace: "n", name: "x"}, test.code, http.Header{}, []byte(test.body))
 		wantCallError(t, err, test.kind, test.text)
-		if text := err.Error(); len(text) > 500 || strings.ContainsAny(text, "\x00\x1b\n\r\xff") {
+		if text := err.Error(); len(text) > 500 || strings.ContainsAny(text, "\x00\x1b\n\r") || !utf8.ValidString(text) {
 			t.Errorf("%d bytes: %q", len(text), text)
 		}
 	}

@@ -26,7 +26,7 @@ func wait(t *testing.T, c *Client) (string, error) {
 
 func TestWatchOnRealConnections(t *testing.T) {
 	t.Parallel()
-	ends := func(s *server, a *api) { a.publish(eventModified, job(101, "Complete")) }
+	ends := func(_ *server, a *api) { a.publish(eventModified, job(101, "Complete")) }
 	tests := map[string]struct {
 		change func(*httptest.Server)
 		fault  func(string, http.ResponseWriter, *http.Request) bool

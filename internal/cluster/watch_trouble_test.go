@@ -34,7 +34,7 @@ func TestWatchGoesOnAfterTrouble(t *testing.T) {
 		"server not ready":    {"get", refuse(http.StatusServiceUnavailable, "ServiceUnavailable", "apiserver not ready")},
 		"gateway timeout":     {"get", refuse(http.StatusGatewayTimeout, "Timeout", "request did not complete within requested timeout")},
 		"gateway's page": {"get", func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(502)
+			w.WriteHeader(http.StatusBadGateway)
 			_, _ = fmt.Fprint(w, "<html>502</html>")
 		}},
 		"unauthorized":         {"get", refuse(http.StatusUnauthorized, "Unauthorized", "Unauthorized")},
