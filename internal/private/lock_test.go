@@ -87,7 +87,7 @@ func TestCloseUnlocksCopies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = unix.Close(fd) }()
+		t.Cleanup(func() { _ = unix.Close(fd) })
 		if err := d.Close(); err != nil {
 			t.Fatal(err)
 		}
