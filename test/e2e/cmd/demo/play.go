@@ -136,7 +136,7 @@ func (p *play) perform(ctx context.Context, a act) error {
 		return err
 	}
 	p.out.summary(ended.Summary)
-	creates, err := p.scenario.Creates(ctx)
+	creates, err := p.scenario.World.Creates(ctx)
 	if err != nil {
 		return err
 	}
