@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
@@ -10,10 +9,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/test/cluster/internal/control"
@@ -61,39 +64,85 @@ func (c *Cluster) Audit(ctx context.Context, filter func(AuditEvent) bool) ([]Au
 			return nil, err
 		}
 	}
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return parseAudit(b, filter)
+	return c.audit.read(path, filter)
 }
 
-// parseAudit leaves out a last line that is still being written.
-func parseAudit(b []byte, filter func(AuditEvent) bool) ([]AuditEvent, error) {
-	var all []AuditEvent
-	b = b[:bytes.LastIndexByte(b, '\n')+1]
-	lines := bufio.NewScanner(bytes.NewReader(b))
-	lines.Buffer(nil, len(b)+1)
-	for lines.Scan() {
-		var l auditLine
-		if err := json.Unmarshal(lines.Bytes(), &l); err != nil {
-			return nil, fmt.Errorf("could not read the audit log: %w: %.200q", err, lines.Bytes())
-		}
-		e := AuditEvent{
-			Time: l.StageTimestamp, Stage: l.Stage, User: l.User.Username, UserAgent: l.UserAgent, Verb: l.Verb,
-			Resource: l.ObjectRef.Resource, Subresource: l.ObjectRef.Subresource,
-			Namespace: l.ObjectRef.Namespace, Name: l.ObjectRef.Name,
-			Code: l.ResponseStatus.Code, RequestURI: l.RequestURI,
-		}
-		ours := len(l.RequestURI) > len(auditMarker) && l.RequestURI[:len(auditMarker)] == auditMarker
-		if !ours && (filter == nil || filter(e)) {
-			all = append(all, e)
+// auditLog remembers what was read of an audit log, which only grows. Reading
+// all of it for each question would be most of what a large test does.
+type auditLog struct {
+	mu      sync.Mutex
+	offset  int64
+	events  []AuditEvent
+	markers map[string]bool
+}
+
+// read takes in what is new and returns the events that the filter takes.
+func (l *auditLog) read(path string, filter func(AuditEvent) bool) ([]AuditEvent, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.update(path); err != nil {
+		return nil, err
+	}
+	var found []AuditEvent
+	for _, e := range l.events {
+		if filter == nil || filter(e) {
+			found = append(found, e)
 		}
 	}
-	return all, lines.Err()
+	return found, nil
+}
+
+// marked takes in what is new and reports whether a marker is there.
+func (l *auditLog) marked(path, marker string) (bool, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	err := l.update(path)
+	return l.markers[marker], err
+}
+
+// update leaves a last line that is still being written for the next time.
+func (l *auditLog) update(path string) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.NewSectionReader(f, l.offset, math.MaxInt64-l.offset))
+	if err != nil {
+		return err
+	}
+	b = b[:bytes.LastIndexByte(b, '\n')+1]
+	for line := range bytes.Lines(b) {
+		if err := l.add(line); err != nil {
+			return err
+		}
+	}
+	l.offset += int64(len(b))
+	return nil
+}
+
+func (l *auditLog) add(line []byte) error {
+	var a auditLine
+	if err := json.Unmarshal(line, &a); err != nil {
+		return fmt.Errorf("could not read the audit log: %w: %.200q", err, line)
+	}
+	if strings.HasPrefix(a.RequestURI, auditMarker) {
+		if l.markers == nil {
+			l.markers = map[string]bool{}
+		}
+		l.markers[a.RequestURI] = true
+		return nil
+	}
+	l.events = append(l.events, AuditEvent{
+		Time: a.StageTimestamp, Stage: a.Stage, User: a.User.Username, UserAgent: a.UserAgent, Verb: a.Verb,
+		Resource: a.ObjectRef.Resource, Subresource: a.ObjectRef.Subresource,
+		Namespace: a.ObjectRef.Namespace, Name: a.ObjectRef.Name,
+		Code: a.ResponseStatus.Code, RequestURI: a.RequestURI,
+	})
+	return nil
 }
 
 // mark makes one request; a server that is stopped or paused gets none.
@@ -123,12 +172,8 @@ func (c *Cluster) waitInAudit(ctx context.Context, path, marker string) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for {
-		b, err := os.ReadFile(path)
-		if err != nil {
+		if there, err := c.audit.marked(path, marker); there || err != nil {
 			return err
-		}
-		if bytes.Contains(b, []byte(marker)) {
-			return nil
 		}
 		select {
 		case <-ctx.Done():

@@ -37,6 +37,7 @@ type Cluster struct {
 	kubectl  string
 	workload string
 	link     *link
+	audit    auditLog
 }
 
 // Start makes a cluster and returns when its node is ready and work can be
