@@ -42,7 +42,12 @@ func measure(ctx context.Context, o options, log io.Writer) (result Result, err 
 	if b.stage, err = harness.NewStage(ctx, log); err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, b.stage.Close(ctx)) }()
+	defer func() {
+		if closeErr := b.stage.Close(ctx); closeErr != nil {
+			b.say("not everything could be removed: %v", closeErr)
+			err = errors.Join(err, closeErr)
+		}
+	}()
 	if err := b.prepare(ctx); err != nil {
 		return result, err
 	}
@@ -150,8 +155,10 @@ func (b *bench) act(ctx context.Context, r *harness.Runner, s harness.Step) (har
 	if err != nil {
 		return harness.Ended{}, err
 	}
-	// The process may just have ended.
-	defer context.AfterFunc(ctx, func() { _ = run.Signal(syscall.SIGTERM) })()
+	stop := context.AfterFunc(ctx, func() {
+		_ = run.Signal(syscall.SIGTERM) // The process may just have ended.
+	})
+	defer stop()
 	ended, err := run.Wait()
 	if err == nil {
 		err = context.Cause(ctx)

@@ -43,7 +43,8 @@ func (b *bench) waits(ctx context.Context) (waits, error) {
 		peaks := []float64{peak}
 		// One after the other, beside the Job that is waited for.
 		for n := range b.n - 1 {
-			if _, peak, err = b.actMeasured(ctx, step(b.other, fmt.Sprintf("other-%d", n), "print", "done"), fmt.Sprint(n)); err != nil {
+			name := fmt.Sprintf("other-%d", n)
+			if _, peak, err = b.actMeasured(ctx, step(b.other, name, "print", "done"), name); err != nil {
 				return err
 			}
 			peaks = append(peaks, peak)
