@@ -109,8 +109,9 @@ demo: ## show four runs of the action on a real control plane
 	go -C test/e2e run ./cmd/demo
 
 .PHONY: bench
+# A relative BENCH_OUT is meant from here, not from the folder that go goes to.
 bench: ## measure the action beside kubectl (BENCH_OUT=FILE also writes JSON)
-	go -C test/e2e run ./cmd/bench
+	BENCH_OUT='$(if $(BENCH_OUT),$(abspath $(BENCH_OUT)))' go -C test/e2e run ./cmd/bench
 
 .PHONY: accept-execution
 accept-execution: ## show and check every figure the execution promises
