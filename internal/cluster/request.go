@@ -95,6 +95,10 @@ func (c *Client) do(ctx context.Context, call call, timeout time.Duration) (cont
 		return nil, call.failed(oneshot.Unavailable, resp.StatusCode, fmt.Errorf("the answer is larger than %d bytes", c.maxObject))
 	}
 	object, err := call.object(body)
+	if err != nil && limited.Err() != nil {
+		// Hanging up made the server end its answer where it was.
+		return nil, c.transportError(ctx, limited, call, x, resp.StatusCode, err)
+	}
 	if err != nil {
 		return nil, call.failed(oneshot.Unavailable, resp.StatusCode, err)
 	}

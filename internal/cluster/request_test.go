@@ -234,6 +234,12 @@ func TestAnswersThatAreNoAnswers(t *testing.T) {
 		"too large": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"kind":"`+strings.Repeat("x", 9<<20))
 		}, "larger than"},
+		"another namespace": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintf(w, `{"kind":"Job","metadata":{"name":%q,"namespace":"t2"}}`, testName)
+		}, "not the object that was asked for"},
+		"another kind": {func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = fmt.Fprintf(w, `{"kind":"JobList","metadata":{"name":%q,"namespace":"t1"}}`, testName)
+		}, "not the object that was asked for"},
 		"another object": {func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, `{"kind":"Job","metadata":{"name":"y","namespace":"t1"}}`)
 		}, "not the object that was asked for"},

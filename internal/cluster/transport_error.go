@@ -56,9 +56,9 @@ func (c *Client) meaning(err error, expired, sent bool) (oneshot.Kind, error) {
 	switch {
 	case timedOut && sent:
 		if expired {
-			err = errors.New("no answer in the time that a request gets")
+			return oneshot.TimedOut, errors.New("no answer in the time that a request gets")
 		}
-		return oneshot.TimedOut, err
+		return oneshot.TimedOut, fmt.Errorf("the connection fell silent: %w", err)
 	case timedOut && errors.As(err, &op) && op.Op == "dial":
 		return oneshot.Unavailable, c.unanswered(op, err)
 	case expired:

@@ -212,20 +212,25 @@ func TestVersionTheServerHasNotComeToIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *world) {
 		w.publish(eventAdded, job(50, ""))
-		ahead := refuse(http.StatusGatewayTimeout, "Timeout", "Too large resource version: 100, current: 50")
-		w.fault = func(verb string, rw http.ResponseWriter, r *http.Request) bool {
-			if verb != "watch" || r.URL.Query().Get("resourceVersion") != "100" {
-				return false
-			}
-			ahead(rw, r)
-			return true
-		}
-		w.at(5*time.Second, func() { w.publish(eventModified, job(51, "Complete")) })
-		shown, err := w.watch(t.Context(), job(100, ""))
+		w.fault = all(
+			once("watch", 1, func(rw http.ResponseWriter, _ *http.Request) {
+				answerFrame(rw, eventBookmark, []byte(`{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"100"}}`))
+				panic(http.ErrAbortHandler)
+			}),
+			func(verb string, rw http.ResponseWriter, r *http.Request) bool {
+				if verb != "watch" || r.URL.Query().Get("resourceVersion") != "100" {
+					return false
+				}
+				refuse(http.StatusGatewayTimeout, "Timeout", "Too large resource version: 100, current: 50")(rw, r)
+				return true
+			})
+		w.at(time.Minute, func() { w.publish(eventModified, job(51, "Complete")) })
+		shown, err := w.watch(t.Context(), job(50, ""))
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantStates(t, shown, "50 51", 5*time.Second)
+		wantStates(t, shown, "51", time.Minute)
+		wantRequests(t, w.api, "watch 50", "get", "watch 100", "get", "watch 50", "get")
 	})
 }
 
