@@ -62,11 +62,13 @@ test-unit: ## run the tests that need nothing but Go
 .PHONY: test-cluster
 test-cluster: ## run the tests of the test cluster itself
 	@hack/step 'programs of the test cluster' go -C test/cluster run ./cmd/cluster build
-	@hack/step 'tests of the test cluster' go -C test/cluster test $(GO_TEST_FLAGS) ./...
+	@hack/step 'tests of the test cluster' go -C test/cluster test -p 1 $(GO_TEST_FLAGS) ./...
 
 .PHONY: test-e2e
+# -p 1: the packages start a cluster each, and one at a time is what two
+# processors can give their deadlines to.
 test-e2e: ## run the built binary against a real control plane
-	@hack/step 'end-to-end tests' go -C test/e2e test $(GO_TEST_FLAGS) ./...
+	@hack/step 'end-to-end tests' go -C test/e2e test -p 1 $(GO_TEST_FLAGS) ./...
 
 .PHONY: vectors
 vectors: ## replay the reference's vectors (ONESHOT_VECTORS=FOLDER for others)
