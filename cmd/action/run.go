@@ -42,7 +42,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	s := &session{
 		host:   h,
 		source: config.Source{Args: args, Lookup: h.Input, Getenv: getenv, UID: os.Geteuid()},
-		report: report.Report{Started: time.Now()},
+		report: report.Report{Started: time.Now(), Hide: h.Hide},
 	}
 	s.guarded(ctx)
 	s.report.Result.Duration = time.Since(s.report.Started)
