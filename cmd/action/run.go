@@ -75,10 +75,12 @@ func (s *session) guarded(ctx context.Context) {
 func (s *session) execute(ctx context.Context) (oneshot.Result, error) {
 	c, err := config.Read(s.source)
 	s.report.Facts = facts(c)
-	if err != nil {
-		return early(err)
+	// Also with inputs that are wrong: the others are told, and a secret among
+	// them is known for one only by the kubeconfig.
+	client, connectErr := s.connect(c.Kubeconfig)
+	if err == nil {
+		err = connectErr
 	}
-	client, err := s.connect(c.Kubeconfig)
 	if err != nil {
 		return early(err)
 	}
@@ -99,6 +101,9 @@ func (s *session) execute(ctx context.Context) (oneshot.Result, error) {
 // connect reads the kubeconfig and returns a client for its cluster. Nothing is
 // sent, and from here on no secret of the kubeconfig comes out of the host.
 func (s *session) connect(k config.Kubeconfig) (*cluster.Client, error) {
+	if k.Input == "" {
+		return nil, nil // there is none to read, which the inputs' error tells
+	}
 	data := k.Content
 	if k.Path != "" {
 		var err error

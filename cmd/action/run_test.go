@@ -294,6 +294,18 @@ func TestASecretInAnArgumentIsHiddenBeforeItIsShortened(t *testing.T) {
 	}
 }
 
+// What is told of inputs that are wrong holds what was right about the others.
+func TestASecretIsHiddenWhenAnotherInputIsWrong(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, complete)
+	s := newStep(t, server)
+	s.env["INPUT_ARGS"], s.env["INPUT_TIMEOUT"] = "--x="+token, "never"
+	e := s.run(t.Context(), t)
+	e.expect(t, 2, "outcome", "invalid")
+	e.expectError(t, "config-invalid", "timeout")
+	s.expectUntouched(t, server)
+}
+
 func TestRunRefusesAKubeconfigThatIsNotPrivate(t *testing.T) {
 	t.Parallel()
 	server := newAPIServer(t, complete)
