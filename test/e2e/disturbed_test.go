@@ -2,8 +2,10 @@ package e2e
 
 import (
 	"context"
+	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -147,9 +149,14 @@ func restarted(t *testing.T, w *harness.World) {
 	s.expect(run.wait(), want{outcome: "succeeded", dispatched: true, records: asTerminal, created: 1})
 }
 
-// down: a run that begins while the API server is not there waits for it.
+// down: a run that begins while the API server is not there waits for it. As
+// before any control plane, there is something that lets nobody through before
+// the server is ready: one that has just begun to listen denies what it will
+// allow a moment later.
 func down(t *testing.T, w *harness.World) {
 	s := setIn(t, w, harness.Template{Name: "down"})
+	var ready atomic.Bool
+	s.behind().On(func(*http.Request) bool { return !ready.Load() }, -1, harness.Cut())
 	if err := w.Cluster.StopAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -158,6 +165,7 @@ func down(t *testing.T, w *harness.World) {
 	if err := w.Cluster.StartAPIServer(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	ready.Store(true)
 	s.expect(run.wait(), want{outcome: "succeeded", dispatched: true, records: asTerminal, created: 1})
 }
 

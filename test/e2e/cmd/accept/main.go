@@ -1,0 +1,130 @@
+// Command accept shows, figure by figure, what the execution promises, and ends
+// with 0 only when all of it holds. It runs every test and every check and takes
+// the better part of an hour on two processors.
+//
+// -only=vectors,matrix,tests,lint,bench runs a part of it, for development; the
+// exit status then says nothing of the rest.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/test/e2e/harness"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	status := realMain(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(status)
+}
+
+// check is a part of what is accepted. The error is that it could not be
+// carried out; what it found are its lines.
+type check struct {
+	name string
+	run  func(context.Context, *tree) ([]line, error)
+}
+
+// The cheap ones come first.
+var checks = []check{
+	{"vectors", vectors},
+	{"matrix", matrix},
+	{"lint", lint},
+	{"tests", tests},
+	{"bench", bench},
+}
+
+func realMain(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var names []string
+	for _, c := range checks {
+		names = append(names, c.name)
+	}
+	flags := flag.NewFlagSet("accept", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	only := flags.String("only", strings.Join(names, ","), "the `parts` to run, of these")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		return 2
+	}
+	wanted := strings.Split(*only, ",")
+	for _, name := range wanted {
+		if !slices.Contains(names, name) {
+			fmt.Fprintf(stderr, "accept: there is no part %q, there are %s\n", name, strings.Join(names, ", "))
+			return 2
+		}
+	}
+	root, err := harness.Root(ctx)
+	if err != nil {
+		fmt.Fprintln(stderr, "accept:", err)
+		return 1
+	}
+	return accept(ctx, &tree{root: root, stderr: stderr}, wanted, stdout)
+}
+
+// accept runs the wanted checks, all of them even when one fails.
+func accept(ctx context.Context, t *tree, wanted []string, stdout io.Writer) int {
+	begin := time.Now()
+	total, failed := 0, 0
+	show := func(l line) {
+		total++
+		if !l.ok {
+			failed++
+		}
+		fmt.Fprintln(stdout, l)
+	}
+	for _, c := range checks {
+		if !slices.Contains(wanted, c.name) {
+			continue
+		}
+		t.say("%s …", c.name)
+		lines, err := c.run(ctx, t)
+		for _, l := range lines {
+			show(l)
+		}
+		switch {
+		case ctx.Err() != nil:
+			t.say("stopped")
+			return 130
+		case err != nil:
+			show(line{figure: c.name, value: "could not be measured", goal: err.Error()})
+		case len(lines) == 0:
+			show(line{figure: c.name, value: "nothing was measured", goal: "something is"})
+		}
+	}
+	verdict := "all of it holds"
+	if failed > 0 {
+		verdict = fmt.Sprintf("%d of it FAILED", failed)
+	}
+	fmt.Fprintf(stdout, "accept: %d figures, %s, after %s\n", total, verdict, time.Since(begin).Round(time.Second))
+	if failed > 0 {
+		return 1
+	}
+	return 0
+}
+
+// line is one figure, as it is and as it is to be.
+type line struct {
+	ok                  bool
+	figure, value, goal string
+}
+
+// String puts the verdict first.
+func (l line) String() string {
+	verdict := "ok    "
+	if !l.ok {
+		verdict = "FAILED"
+	}
+	return fmt.Sprintf("%s  %-34s %-34s goal: %s", verdict, l.figure, l.value, l.goal)
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/aks-oneshot/aks-oneshot/test/e2e"
+)
+
+// modulePath is what the import paths of the tree begin with.
+const modulePath = "github.com/aks-oneshot/aks-oneshot"
+
+// tests runs `make test`: every test, with the race detector and in a random
+// order. The field cases are among them.
+func tests(ctx context.Context, t *tree) ([]line, error) {
+	cmd := t.command(ctx, nil, "make", "--keep-going", "test", "TESTFLAGS=-json -count=1")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	r := newResults(t.stderr)
+	readErr := r.read(out)
+	err = cmd.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, err
+	}
+	if readErr != nil {
+		return nil, readErr
+	}
+	return r.lines(err == nil), nil
+}
+
+// results are those of tests, by package and name.
+type results struct {
+	stderr   io.Writer
+	outcome  map[test]string
+	output   map[test][]string
+	packages map[string]string
+}
+
+// test is a test, or a package as a whole when name is "".
+type test struct{ pkg, name string }
+
+func newResults(stderr io.Writer) *results {
+	return &results{stderr: stderr, outcome: map[test]string{}, output: map[test][]string{}, packages: map[string]string{}}
+}
+
+// event is what go test -json prints (go doc test2json).
+type event struct {
+	Action, Package, Test, Output string
+}
+
+// read takes in what go test -json prints. What tests print is shown when they
+// fail.
+func (r *results) read(in io.Reader) error {
+	lines := bufio.NewReader(in)
+	for {
+		text, err := lines.ReadString('\n')
+		if text != "" {
+			r.take(text)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading what the tests print: %w", err)
+		}
+	}
+}
+
+func (r *results) take(text string) {
+	var e event
+	if json.Unmarshal([]byte(text), &e) != nil || e.Action == "" {
+		r.show(text) // make's own words
+		return
+	}
+	at := test{e.Package, e.Test}
+	switch e.Action {
+	case "output":
+		r.output[at] = append(r.output[at], e.Output)
+	case "build-output":
+		r.show(e.Output)
+	case "pass", "fail", "skip":
+		if e.Test == "" {
+			r.packages[e.Package] = e.Action
+		} else {
+			r.outcome[at] = e.Action
+		}
+		if e.Action == "fail" {
+			r.show(strings.Join(r.output[at], ""))
+		}
+		delete(r.output, at)
+	}
+}
+
+func (r *results) show(text string) {
+	_, _ = io.WriteString(r.stderr, text) // there is nobody else to tell
+}
+
+// lines tells what was found. passed says that the command itself succeeded.
+func (r *results) lines(passed bool) []line {
+	count := map[string]int{}
+	var skipped []string
+	for t, outcome := range r.outcome {
+		count[outcome]++
+		if outcome == "skip" {
+			skipped = append(skipped, path.Join(strings.TrimPrefix(t.pkg, modulePath+"/"), t.name))
+		}
+	}
+	slices.Sort(skipped)
+	failedPackages := 0
+	for _, outcome := range r.packages {
+		if outcome == "fail" {
+			failedPackages++
+		}
+	}
+	lines := []line{
+		{
+			ok: passed && count["pass"] > 0 && count["fail"] == 0 && failedPackages == 0, figure: "make test (race, shuffled)",
+			value: fmt.Sprintf("%d passed, %d failed, %d packages", count["pass"], count["fail"], len(r.packages)), goal: "all pass",
+		},
+		{
+			ok: len(skipped) == 0, figure: "tests left out",
+			value: strings.TrimSpace(fmt.Sprintf("%d %s", len(skipped), strings.Join(skipped, " "))), goal: "none",
+		},
+	}
+	for _, c := range e2e.Cases {
+		lines = append(lines, r.fieldCase(c))
+	}
+	return lines
+}
+
+// fieldCase holds when each of its tests ran and passed.
+func (r *results) fieldCase(c e2e.Case) line {
+	l := line{ok: true, figure: "field case", goal: c.Met + " → " + c.Right}
+	n := 0
+	var bad []string
+	for folder, names := range c.Tests {
+		for _, name := range names {
+			n++
+			if outcome := r.outcome[test{modulePath + "/" + folder, name}]; outcome != "pass" {
+				bad = append(bad, folder+"."+name)
+			}
+		}
+	}
+	l.value = fmt.Sprintf("%d tests pass", n)
+	if len(bad) > 0 {
+		slices.Sort(bad)
+		l.ok, l.value = false, "did not pass: "+strings.Join(bad, ", ")
+	}
+	return l
+}
