@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 )
 
 // screen is what the user sees.
@@ -20,7 +21,7 @@ func (s *screen) line(format string, args ...any) { _, _ = fmt.Fprintf(s.w, form
 // header opens an act and says what is about to happen.
 func (s *screen) header(title, about string) {
 	s.line("")
-	s.line("%s", s.style.step("━━ "+title+" "+strings.Repeat("━", max(0, width-4-len(title)))))
+	s.line("%s", s.style.step("━━ "+title+" "+strings.Repeat("━", max(0, width-4-utf8.RuneCountInString(title)))))
 	s.line("About to happen: %s", about)
 	s.line("")
 }
