@@ -134,16 +134,13 @@ func kubeconfigFailure(k config.Kubeconfig, err error) error {
 	return e
 }
 
-// named puts the name of an input before the place that an error names.
+// named has an error name the input at fault, unless it names something more
+// exact.
 func named(err error, input string) error {
-	e, ok := errors.AsType[*failure.Error](err)
-	if !ok || e.Code != failure.ConfigInvalid {
-		return err
+	if e, ok := errors.AsType[*failure.Error](err); ok && e.Field == "" {
+		return e.At(input)
 	}
-	if e.Field != "" && e.Field != input {
-		input += ": " + e.Field
-	}
-	return e.At(input)
+	return err
 }
 
 // early returns what an error means that came before the engine was asked:

@@ -412,6 +412,7 @@ func TestRunDoesNotShareItsWorkFolder(t *testing.T) {
 	other.env["GITHUB_OUTPUT"], other.env["GITHUB_STEP_SUMMARY"] = s.folder+"/output2", s.folder+"/summary2"
 	e := other.run(t.Context(), t)
 	e.expect(t, 3, "outcome", "refused", "reason", "checkpoint-store-failed")
+	e.expectError(t, "checkpoint-store-failed", "work-dir: another run is using the work folder "+s.env["INPUT_WORK-DIR"])
 	cancel()
 	first := <-done
 	s.ended(t, first.status, first.log).expect(t, 130, "outcome", "cancelled", "reason", "cancelled", "dispatched", "true")

@@ -9,8 +9,8 @@ import (
 )
 
 // unequal returns the failure for a retained record that is not the one that
-// would be written. where is the record's place in the store. A manifest's values stay out of it: the workload's environment is
-// among them.
+// would be written. where is the record's place in the store. A manifest's
+// values stay out of it: the workload's environment is among them.
 func unequal(where string, retained, record Record) error {
 	path, have, want := firstDifference("", map[string]any(retained.Content), map[string]any(record.Content))
 	if path != "" {

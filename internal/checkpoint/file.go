@@ -3,6 +3,7 @@ package checkpoint
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"sync"
@@ -38,8 +39,8 @@ var _ Store = (*Folder)(nil)
 // created. What processes that were killed left half written is removed.
 //
 // The folder and everything on the way to it must be private by the rules of
-// package private, else the error is config-invalid and names the component at
-// fault. When another process has the folder, the error is
+// package private, else the error is config-invalid and its message names the
+// component at fault. When another process has the folder, the error is
 // checkpoint-store-failed and comes at once.
 func OpenFolder(path string) (*Folder, error) {
 	dir, err := private.OpenDir(path)
@@ -147,13 +148,14 @@ func (f *Folder) read(execution string, step Step) (Record, error) {
 	return Record{Step: step, Content: content}, nil
 }
 
-// ready checks what every operation relies on before it does anything.
+// ready checks what every operation relies on before it does anything. That ctx
+// has ended says nothing about the store, so the error has no code then.
 func (f *Folder) ready(ctx context.Context, doing, execution string) error {
 	if _, err := contract.ParseLabel(execution); err != nil {
 		return storeFailure("execution", doing, f.Path(), err)
 	}
 	if err := context.Cause(ctx); err != nil {
-		return storeFailure(execution, doing, f.Path(), err)
+		return fmt.Errorf("%s the work folder %s: %w", doing, f.Path(), err)
 	}
 	return nil
 }

@@ -10,32 +10,31 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/internal/private"
 )
 
-const workDir = "work-dir"
-
 // openFailure codes an error of opening the work folder: what another path
-// would mend is the input's fault.
+// would mend is the path's fault. What the path was given as is the caller's to
+// say.
 func openFailure(path string, err error) error {
 	if v, ok := errors.AsType[*private.Violation](err); ok {
-		return failure.New(failure.ConfigInvalid, "%w", v).At(workDir).WithFix("%s", v.Fix)
+		return failure.New(failure.ConfigInvalid, "%w", v).WithFix("%s", v.Fix)
 	}
 	for _, kind := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENAMETOOLONG} {
 		if errors.Is(err, kind) {
-			return failure.New(failure.ConfigInvalid, "opening the work folder %s: %w", path, err).At(workDir).
+			return failure.New(failure.ConfigInvalid, "opening the work folder %s: %w", path, err).
 				WithFix("Choose a folder that the user this runs as can read and write")
 		}
 	}
-	return storeFailure(workDir, "opening", path, err)
+	return storeFailure("", "opening", path, err)
 }
 
 func lockFailure(path string, err error) error {
 	switch {
 	case errors.Is(err, private.ErrLocked):
-		return failure.New(failure.CheckpointStoreFailed, "another run is using the work folder %s: %w", path, err).At(workDir).
+		return failure.New(failure.CheckpointStoreFailed, "another run is using the work folder %s: %w", path, err).
 			WithFix("Wait until that run has ended and run again; do not remove its %s", lockName)
 	case isViolation(err):
 		return Differs(lockName, "%w", err)
 	}
-	return storeFailure(workDir, "locking", path, err)
+	return storeFailure("", "locking", path, err)
 }
 
 func readFailure(name, path string, err error) error {

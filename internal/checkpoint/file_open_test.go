@@ -51,7 +51,7 @@ func TestOpenFolderRefuses(t *testing.T) {
 			for i, part := range c.says {
 				says[i] = strings.ReplaceAll(part, "{base}", base)
 			}
-			wantFailure(t, err, failure.ConfigInvalid, "work-dir", says...)
+			wantFailure(t, err, failure.ConfigInvalid, "", says...)
 		})
 	}
 }
@@ -68,7 +68,7 @@ func TestOpenFolderOfRunner(t *testing.T) {
 	must(t, os.Chown(home, 1001, 1001))
 	for _, path := range []string{home, home + "/work"} {
 		_, err := OpenFolder(path)
-		wantFailure(t, err, failure.ConfigInvalid, "work-dir", home+" belongs to uid 1001", "HOME, RUNNER_TEMP")
+		wantFailure(t, err, failure.ConfigInvalid, "", home+" belongs to uid 1001", "HOME, RUNNER_TEMP")
 	}
 	if left := files(t, home); len(left) != 0 {
 		t.Errorf("a refused folder was changed: %v", left)
@@ -79,22 +79,22 @@ func TestOpenFolderCodesTheSystemsErrors(t *testing.T) {
 	t.Parallel()
 	for _, errno := range []syscall.Errno{syscall.EACCES, syscall.EPERM, syscall.EROFS, syscall.ENAMETOOLONG} {
 		err := openFailure("/work", &os.PathError{Op: "mkdir", Path: "/work", Err: errno})
-		wantFailure(t, err, failure.ConfigInvalid, "work-dir", errno.Error(), "can read and write")
+		wantFailure(t, err, failure.ConfigInvalid, "", errno.Error(), "can read and write")
 		if !errors.Is(err, errno) {
 			t.Errorf("%v hides its cause", err)
 		}
 	}
 	for _, errno := range []syscall.Errno{syscall.EIO, syscall.EMFILE} {
-		wantFailure(t, openFailure("/work", errno), failure.CheckpointStoreFailed, "work-dir", errno.Error())
+		wantFailure(t, openFailure("/work", errno), failure.CheckpointStoreFailed, "", errno.Error())
 	}
 	for _, errno := range []syscall.Errno{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG} {
-		wantFailure(t, openFailure("/work", errno), failure.CheckpointStoreFailed, "work-dir", errno.Error(), "Make room")
+		wantFailure(t, openFailure("/work", errno), failure.CheckpointStoreFailed, "", errno.Error(), "Make room")
 		wantFailure(t, storeFailure("e.json", "storing e.json in", "/work", errno), failure.CheckpointStoreFailed, "e.json",
 			"storing e.json in the work folder /work", "Make room")
 	}
-	wantFailure(t, lockFailure("/work", syscall.ENOLCK), failure.CheckpointStoreFailed, "work-dir", "locking the work folder /work")
+	wantFailure(t, lockFailure("/work", syscall.ENOLCK), failure.CheckpointStoreFailed, "", "locking the work folder /work")
 	wantFailure(t, readFailure("e.json", "/work", syscall.EIO), failure.CheckpointStoreFailed, "e.json", "reading e.json in the work folder /work")
-	wantFailure(t, lockFailure("/work", errors.Join(private.ErrLocked)), failure.CheckpointStoreFailed, "work-dir", "another run is using")
+	wantFailure(t, lockFailure("/work", errors.Join(private.ErrLocked)), failure.CheckpointStoreFailed, "", "another run is using")
 }
 
 func TestOpenFolderRefusesTamperedLock(t *testing.T) {
@@ -132,7 +132,7 @@ func TestOpenFolderTwice(t *testing.T) {
 	path := workFolder(t)
 	f := openFolder(t, path)
 	_, err := OpenFolder(path)
-	wantFailure(t, err, failure.CheckpointStoreFailed, "work-dir",
+	wantFailure(t, err, failure.CheckpointStoreFailed, "",
 		"another run is using the work folder "+path, "Wait until that run has ended", "do not remove its .checkpoint.lock")
 	must(t, f.Put(t.Context(), job, record(t, Bind(execution(job)), Prepared)))
 }

@@ -187,8 +187,8 @@ func TestCancelledContext(t *testing.T) {
 	_, loadErr := f.Load(ctx, job)
 	putErr := f.Put(ctx, job, record(t, Bind(execution(job)), Intent))
 	for _, err := range []error{loadErr, putErr} {
-		if !errors.Is(err, stopped) || failure.CodeOf(err) != failure.CheckpointStoreFailed {
-			t.Errorf("got %v, want checkpoint-store-failed for the context's cause", err)
+		if !errors.Is(err, stopped) || failure.CodeOf(err) != "" || !strings.Contains(err.Error(), f.Path()) {
+			t.Errorf("got %v, want the context's cause without a code", err)
 		}
 	}
 	if have := files(t, f.Path()); len(have) != 0 {

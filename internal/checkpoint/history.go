@@ -39,8 +39,8 @@ func (h History) String() string {
 
 // Validate holds retained records against the binding and returns what they
 // say. now is this machine's clock: a recorded time may be at most a minute
-// ahead of it. Manifest and prepared records have no say of their own; [Put]
-// compares them with what this execution writes.
+// ahead of it. Manifest and prepared records have no say of their own and are
+// not looked at; [Binding.Same] holds them against what this execution writes.
 //
 // With a terminal record there, the others are not looked at: it stands alone.
 // The error is checkpoint-differs and names the record and field.

@@ -9,6 +9,10 @@ import (
 
 // Store keeps records durably. A store is append-only: nothing in it is ever
 // replaced or removed by an execution.
+//
+// Its methods return early when ctx ends, as far as what is below them lets
+// them. The error then wraps ctx's cause and has no code: what the end of ctx
+// means is for the caller to say.
 type Store interface {
 	// Load returns every record of the named execution. None is not an error.
 	// A record that is there but cannot be read is: it might be the one that
