@@ -252,3 +252,18 @@ func TestHistoryString(t *testing.T) {
 		}
 	}
 }
+
+// A secret that somebody put into a record is masked where it is told whole.
+func TestALongValueIsToldWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	b, long := Bind(execution("e")), strings.Repeat("0123456789", 30)
+	for step, key := range map[Step]string{Intent: "recorded_at", Dispatched: "name", Terminal: "outcome", Ambiguous: "reason"} {
+		r := decoded(t, record(t, b, step))
+		r.Content[key] = long
+		reseal(t, r.Content)
+		_, err := b.Validate(Records{step: r}, noon)
+		if err == nil || strings.Contains(err.Error(), long[:20]) || !strings.Contains(err.Error(), "a value of 302 bytes") {
+			t.Errorf("%s: %v", step, err)
+		}
+	}
+}
