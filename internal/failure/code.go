@@ -59,7 +59,7 @@ var meanings = []Meaning{
 	{IdentityDrift, "The live ServiceAccount is bound to another identity than the reviewed one.", "Restore the workload identity annotations of the ServiceAccount."},
 	{CheckpointDiffers, "A retained record is not the one this execution would have written.", "Keep the folder as evidence and find out who changed it; do not delete it to get past this."},
 	{CheckpointStoreFailed, "A record could not be read or stored.", "Make the store available and run again; it resumes."},
-	{ClockInvalid, "The clock of this machine is behind the time of a retained record.", "Correct the clock and run again."},
+	{ClockInvalid, "The clock of this machine went back while the run went on, to before the recorded intent.", "Correct the clock and run again."},
 	{ReadbackFailed, "Whether the Job exists could not be found out.", "Run again when the API server answers; it resumes."},
 	{JobWithoutIntent, "A Job of this execution's name exists, but no record here says that it was to be created.", "Find out who created it; resume from the work folder that has its records."},
 	{JobContractChanged, "The Job in the cluster is not the one this execution describes.", "Find out who changed it; it is neither adopted nor replaced."},
@@ -71,6 +71,6 @@ var meanings = []Meaning{
 	{StatusInconsistent, "The Job's status contradicts itself.", "Look at the Job; no outcome is reported for it."},
 	{WorkloadCannotStart, "The Job's pods cannot start.", "Correct what the message names; a re-run resumes waiting."},
 	{JobFailed, "The Job failed.", "Read the workload's log and the Job's conditions."},
-	{DeadlineExceeded, "The Job had not ended when the time was up; it goes on.", "Run again to resume waiting, or give a longer timeout."},
+	{DeadlineExceeded, "The time was up before the Job had ended; a Job that was created goes on.", "Run again to resume waiting, or give a longer timeout."},
 	{Cancelled, "The run was cancelled; a Job that was created goes on.", "Run again to resume."},
 }

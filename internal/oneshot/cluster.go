@@ -34,11 +34,12 @@ type Cluster interface {
 // Kind says what a request that did not succeed means to its caller.
 type Kind int
 
-// The kinds of requests that did not succeed.
+// The kinds of requests that did not succeed. The zero value is none of them: it
+// says nothing about the request, which may have had its effect.
 const (
 	// Rejected: the server understood the request and will not do it (4xx). It
 	// had no effect.
-	Rejected Kind = iota
+	Rejected Kind = iota + 1
 	// NotFound: the object, or its namespace, is not there (404).
 	NotFound
 	// AlreadyExists: an object of that name is there (409, reason AlreadyExists).

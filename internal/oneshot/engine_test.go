@@ -251,9 +251,9 @@ func TestCreateAnsweredAlreadyExistsIsReconciled(t *testing.T) {
 	race := func(s *stub, alter func(contract.Object)) {
 		s.created = func(int) error {
 			w := s.world
-			manifest := clone(w.records["fdai-inventory-5d01f2953d711784"][checkpoint.Manifest].Content)
+			manifest := clone(w.records("")["fdai-inventory-5d01f2953d711784"][checkpoint.Manifest].Content)
 			alter(manifest)
-			_, err := w.create(manifest)
+			_, err := w.create(s.process, manifest)
 			return err
 		}
 	}

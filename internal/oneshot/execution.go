@@ -2,7 +2,6 @@ package oneshot
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
@@ -11,14 +10,17 @@ import (
 )
 
 const (
-	// grace is how long a step that is under way may go on after the run was
-	// told to stop or its time is up. A create and the record that follows it
-	// each get it, and together they stay below the five seconds in which a
-	// stopped run has to be safe.
-	grace = 2 * time.Second
+	// grace is how long what is under way may go on after the run was told to
+	// stop or its time is up: all of it together, below the five seconds in which
+	// a stopped run has to be safe.
+	grace = 4 * time.Second
+	// createGrace is the part of it that a create may take, so that there is time
+	// left to record what came of it.
+	createGrace = grace / 2
 
 	// absenceMargin is how long before the end of the TTL window an absent Job
-	// stops being a Job that was never created.
+	// stops being a Job that was never created. It covers what clocks and the TTL
+	// controller are off by.
 	absenceMargin = time.Minute
 )
 
@@ -27,6 +29,9 @@ type execution struct {
 	*run
 	contract.Execution
 	binding checkpoint.Binding
+	// late outlives the run's own context by grace. What makes a step safe is
+	// done in it: what is recorded has been done, or is about to be.
+	late context.Context
 }
 
 // open reads what is recorded of the execution. It returns what that says of
@@ -55,16 +60,16 @@ func (x *execution) open(ctx context.Context) (checkpoint.History, []checkpoint.
 		return checkpoint.History{}, nil, err
 	}
 	if history.IntentAt != nil || history.Dispatched || history.Ambiguous || history.Outcome != "" {
-		x.result.Resumed, x.mayRun = true, true
+		x.result.Resumed, x.exposure = true, recorded
 		x.notify(EventResumed, "an earlier run left records of %s: %s", x.Name, history)
 	}
 	return history, missing, nil
 }
 
 // prepare stores the records that are missing.
-func (x *execution) prepare(ctx context.Context, missing []checkpoint.Record) error {
+func (x *execution) prepare(missing []checkpoint.Record) error {
 	for _, record := range missing {
-		if err := x.put(ctx, record, nil); err != nil {
+		if err := x.put(record, nil); err != nil {
 			return err
 		}
 	}
@@ -87,28 +92,14 @@ func (x *execution) ended(state contract.State) error {
 	return failure.New(failure.JobFailed, "Job %s/%s failed%s", x.Namespace, x.Name, reasons(x.result.Evidence))
 }
 
-// put stores a record durably. It is not given up when the run is told to stop:
-// what is recorded has been done, or is about to be.
-func (x *execution) put(ctx context.Context, record checkpoint.Record, err error) error {
+// put stores a record durably. It takes what made the record, err included.
+func (x *execution) put(record checkpoint.Record, err error) error {
 	if err != nil {
 		return failure.New(failure.CheckpointStoreFailed, "%w", err)
 	}
-	ctx, cancel := withGrace(ctx, grace)
-	defer cancel()
-	if err := x.Store.Put(ctx, x.Name, record); err != nil {
+	if err := x.Store.Put(x.late, x.Name, record); err != nil {
 		return x.storeFailure("storing the "+string(record.Step)+" record of "+x.Name, err)
 	}
 	x.notify(EventRecorded, "recorded: %s", record.Step)
 	return nil
-}
-
-func (x *execution) storeFailure(doing string, err error) error {
-	var coded *failure.Error
-	if errors.As(err, &coded) {
-		return err
-	}
-	if stopped := x.stopped(); stopped != nil {
-		return stopped
-	}
-	return failure.New(failure.CheckpointStoreFailed, "%s: %w", doing, err)
 }

@@ -35,6 +35,10 @@ const (
 	timeOutBefore faultKind = "time out"
 	timeOutAfter  faultKind = "take effect, time out"
 	timeOutLate   faultKind = "time out, take effect late"
+	// slow: the call takes until just after the deadline, and goes well.
+	slow faultKind = "slow"
+	// answerAltered: a create is answered with a Job that differs.
+	answerAltered faultKind = "answer altered"
 	// cancelBefore: the run is told to stop at that moment.
 	cancelBefore faultKind = "cancel"
 )
@@ -47,10 +51,10 @@ func faultKinds(call string) []faultKind {
 	case strings.HasPrefix(call, "create"):
 		return []faultKind{
 			failBefore, failAfter, failLate, crashBefore, crashAfter, hangBefore, hangAfter,
-			timeOutBefore, timeOutAfter, timeOutLate, cancelBefore,
+			timeOutBefore, timeOutAfter, timeOutLate, answerAltered, cancelBefore,
 		}
 	case strings.HasPrefix(call, "put"):
-		return []faultKind{failBefore, failAfter, failLate, crashBefore, crashAfter, hangBefore, hangAfter, cancelBefore}
+		return []faultKind{failBefore, failAfter, failLate, crashBefore, crashAfter, hangBefore, hangAfter, slow, cancelBefore}
 	}
 	return []faultKind{failBefore, crashBefore, hangBefore, timeOutBefore, cancelBefore}
 }
@@ -97,6 +101,13 @@ func (k faultKind) strike(ctx context.Context, p *process, what string, effect f
 	case timeOutLate:
 		time.AfterFunc(late, take)
 		return failed(TimedOut)
+	case slow:
+		select {
+		case <-time.After(matrixTimeout + time.Second):
+			return p.do(effect)
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	case cancelBefore:
 		p.stop()
 		return p.do(effect)

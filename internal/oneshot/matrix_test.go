@@ -12,6 +12,7 @@ import (
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
 // The crash matrix runs the engine through every schedule of faults: each call
@@ -35,6 +36,8 @@ type setting struct {
 	// successors and successor are how many may follow, and what becomes of them.
 	successors int
 	successor  fate
+	// folders is how many work folders the runs take turns with, 0 for one.
+	folders int
 }
 
 var (
@@ -52,6 +55,7 @@ var settings = []setting{
 	{name: "succeeds, resumed soon", pause: soon, first: succeeds},
 	{name: "succeeds, resumed after the TTL", pause: afterTheTTL, first: succeeds},
 	{name: "removed by hand, resumed soon", pause: soon, first: removed},
+	{name: "succeeds, resumed soon elsewhere", pause: soon, first: succeeds, folders: 2},
 	{name: "fails, successor succeeds", pause: soon, first: fails, successors: 1, successor: succeeds},
 	{name: "fails, successor fails, resumed after the TTL", pause: afterTheTTL, first: fails, successors: 1, successor: fails},
 }
@@ -132,11 +136,12 @@ func (s schedule) play(t *testing.T) (calls []string, broken []string) {
 		w.fate["inventory"], w.fate["inventory-retry-1"] = s.first, s.successor
 		var past []*process
 		for n := range matrixRuns {
-			p := &process{world: w, seen: map[string]int{}}
+			p := &process{world: w, seen: map[string]int{}, folder: fmt.Sprint(n % max(s.folders, 1))}
 			if n < len(s.faults) {
 				p.fault = s.faults[n]
 			}
 			result, err := s.run(p)
+			p.result = result
 			past = append(past, p)
 			broken = append(broken, p.judge(s, result, err)...)
 			if n == len(s.faults) {
@@ -184,7 +189,7 @@ func (p *process) judge(s schedule, result Result, err error) (broken []string) 
 	if want != "" && (truth == nil || truth.fate.state != want || time.Since(truth.created) < truth.fate.after) {
 		broken = append(broken, fmt.Sprintf("promise 5: the outcome %s is not what became of the Job", result.Outcome))
 	}
-	if most := time.Duration(1+s.successors)*matrixTimeout + 4*grace; result.Duration > most {
+	if most := time.Duration(1+s.successors)*matrixTimeout + 2*grace; result.Duration > most {
 		broken = append(broken, fmt.Sprintf("promise 6: the run took %s, its deadline and grace are %s", result.Duration, most))
 	}
 	if p.stopped && time.Since(p.stoppedAt) > 5*time.Second {
@@ -196,6 +201,14 @@ func (p *process) judge(s schedule, result Result, err error) (broken []string) 
 // judgeEnd checks that the tool is of use: once nothing disturbs it any more, it
 // knows how the Job ended, unless there is a reason not to.
 func (s schedule) judgeEnd(w *world, past []*process, result Result, err error) []string {
+	if s.folders > 1 && failure.CodeOf(err) == failure.JobWithoutIntent {
+		return nil // whose Job it is, is known in the other folder
+	}
+	for _, p := range past {
+		if p.fault.kind == answerAltered && w.jobs[result.Execution.Name] != nil && s.pause == afterTheTTL {
+			return nil
+		}
+	}
 	if s.pause == afterTheTTL || s.first.removed > 0 {
 		// A Job may have come and gone unseen.
 		if result.Outcome == Succeeded || result.Outcome == Failed || result.Outcome == Unknown {
@@ -242,27 +255,36 @@ func judgeWorld(w *world, past []*process) (broken []string) {
 			}
 		}
 	}
-	unanswered := map[string]bool{}
+	unanswered, confirmed := map[string]bool{}, map[string]bool{}
 	for _, p := range past {
 		for _, a := range p.attempts {
-			if unanswered[a.name] {
+			// What one work folder knows, another does not.
+			key := p.folder + "/" + a.name
+			if unanswered[key] {
 				broken = append(broken, fmt.Sprintf("promise 3: the create of %s had timed out and was repeated", a.name))
 			}
 			if at, ok := dispatched[a.name]; ok && a.at.After(at) {
 				broken = append(broken, fmt.Sprintf("promise 1: a create of %s was sent after it was recorded as dispatched", a.name))
 			}
-			unanswered[a.name] = unanswered[a.name] || a.unanswered
+			if confirmed[key] {
+				broken = append(broken, fmt.Sprintf("promise 1: the create of %s had been confirmed and was repeated", a.name))
+			}
+			// Confirmed to a run that could record it.
+			confirmed[key] = confirmed[key] || a.confirmed && !p.dead && !strings.HasPrefix(p.fault.at, "put dispatched")
+			unanswered[key] = unanswered[key] || a.unanswered
 			if at, ok := intended[a.name]; ok && a.at.After(at.Add(time.Hour-absenceMargin)) {
 				broken = append(broken, fmt.Sprintf("promise 3: a create of %s was sent %s after the intent", a.name, a.at.Sub(at)))
 			}
 		}
 	}
-	for name, records := range w.records {
-		if r, ok := records[checkpoint.Terminal]; ok && (w.jobs[name] == nil || string(w.jobs[name].fate.state) != r.Content["outcome"]) {
-			broken = append(broken, fmt.Sprintf("promise 5: the terminal record of %s is not what became of the Job", name))
+	for _, folder := range w.folders {
+		for name, records := range folder {
+			if r, ok := records[checkpoint.Terminal]; ok && (w.jobs[name] == nil || string(w.jobs[name].fate.state) != r.Content["outcome"]) {
+				broken = append(broken, fmt.Sprintf("promise 5: the terminal record of %s is not what became of the Job", name))
+			}
 		}
 	}
-	return broken
+	return append(broken, judgeResults(w, past)...)
 }
 
 func predecessorFailed(w *world, e effect) bool {
@@ -273,4 +295,27 @@ func predecessorFailed(w *world, e effect) bool {
 		}
 	}
 	return false
+}
+
+// judgeResults holds what the runs said they did against what they did.
+func judgeResults(w *world, past []*process) (broken []string) {
+	for _, p := range past {
+		created := false
+		for _, e := range w.log {
+			created = created || e.what == "create" && e.by == p && e.name == p.result.Execution.Name
+		}
+		switch {
+		case p.dead:
+		case p.result.Dispatched && !created:
+			broken = append(broken, fmt.Sprintf("a run said that it created %s, and did not", p.result.Execution.Name))
+		case created && (p.result.Outcome == Refused || p.result.Outcome == Invalid):
+			broken = append(broken, fmt.Sprintf("a run that created %s ended %s", p.result.Execution.Name, p.result.Outcome))
+		}
+		for _, a := range p.attempts {
+			if a.deadline.Before(a.at) {
+				broken = append(broken, fmt.Sprintf("promise 6: a create was sent %s after the deadline", a.at.Sub(a.deadline)))
+			}
+		}
+	}
+	return broken
 }

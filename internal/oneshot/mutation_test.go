@@ -24,26 +24,24 @@ type mutation struct {
 var mutations = []mutation{
 	{
 		"no read-back before a create", "dispatch.go",
-		"	job, err := x.readBack(ctx)\n	if err := stored(); err != nil {",
-		"	var job contract.Object\n	var err error\n	if err := stored(); err != nil {",
+		"	job, err := x.readBack(reading)\n", "	_ = reading\n	var job contract.Object\n	var err error\n",
 		"the last run",
 	},
 	{
 		"the intent is recorded after the create", "dispatch.go",
-		"intent, err := x.intend(ctx, history.IntentAt)\n	if err != nil {\n		return nil, err\n	}\n	return x.create(ctx, intent)",
-		"job, err = x.create(ctx, x.now())\n	if err != nil {\n		return nil, err\n	}\n	_, err = x.intend(ctx, history.IntentAt)\n	return job, err",
+		"	w, err := x.intend(ctx, history.IntentAt)\n	if err != nil {\n		return nil, err\n	}\n	return x.create(ctx, w)",
+		"	job, err = x.create(ctx, window{intent: x.now(), ttl: x.TTL, fresh: true})\n	if err != nil {\n		return nil, err\n	}\n" +
+			"	_, err = x.intend(ctx, history.IntentAt)\n	return job, err",
 		"promise 2",
 	},
 	{
 		"the intent's failure is ignored", "dispatch.go",
-		"	return now, x.put(ctx, record, err)\n}\n\n// checkWindow",
-		"	_ = x.put(ctx, record, err)\n	return now, nil\n}\n\n// checkWindow",
+		"	return w, x.put(x.binding.Intent(now))", "	_ = x.put(x.binding.Intent(now))\n	return w, nil",
 		"promise 2",
 	},
 	{
 		"the TTL window is not looked at", "dispatch.go",
-		"if x.now().Before(intent.Add(x.TTL - absenceMargin)) {",
-		"if x.now().Before(intent.Add(100 * time.Hour)) {",
+		"	if !w.open(x.now()) {", "	if !w.open(w.intent) {",
 		"promise",
 	},
 	{
@@ -57,15 +55,23 @@ var mutations = []mutation{
 		"promise 3",
 	},
 	{
-		"a create that timed out is repeated", "dispatch.go",
-		"case TimedOut:\n			return x.timedOut(ctx, err)\n		case Unavailable:",
-		"case Unavailable, TimedOut:",
+		"a create is sent after the deadline", "dispatch.go",
+		"	if ctx.Err() != nil {\n		return failure.New(failure.DeadlineExceeded,", "	if x.now().IsZero() {\n		return failure.New(failure.DeadlineExceeded,",
+		"promise 6",
+	},
+	{
+		"an altered answer keeps a create from being recorded", "dispatch.go",
+		"	if differs != nil && x.exposure != sent {", "	if differs != nil {",
+		"promise 1",
+	},
+	{
+		"a create that timed out is repeated", "create.go",
+		"		case TimedOut:\n			x.exposure = sent\n			return x.timedOut(err)\n", "",
 		"promise 3",
 	},
 	{
-		"a create that timed out is not recorded as ambiguous", "dispatch.go",
-		"	if err := x.put(ctx, record, err); err != nil {\n		return nil, err\n	}\n	longer, cancel",
-		"	_, _ = record, err\n	longer, cancel",
+		"a create that timed out is not recorded as ambiguous", "create.go",
+		"	if err := x.put(x.binding.Ambiguous(x.now())); err != nil {\n		return nil, err\n	}\n", "",
 		"promise 3",
 	},
 	{
@@ -83,6 +89,11 @@ var mutations = []mutation{
 		"if failure.CodeOf(err) != failure.JobFailed || n == plan.Successors {",
 		"if err == nil || n == plan.Successors {",
 		"promise 4",
+	},
+	{
+		"what an execution did is said of its successor", "run.go",
+		"	r.result = Result{Successor: r.result.Successor, Resumed: r.result.Resumed}\n", "",
+		"a run said that it created",
 	},
 	{
 		"what is under way is not given up when the run is told to stop", "retry.go",

@@ -35,7 +35,8 @@ const MaxSuccessors = 2
 type Engine struct {
 	Cluster Cluster
 	Store   checkpoint.Store
-	// Notify is told of each event, in order. Nil is fine.
+	// Notify is told of each event, in order and one at a time. The run waits for
+	// it, so it must not block for long. Nil is fine.
 	Notify func(Event)
 	// Now is the wall clock, for recorded times. Nil is [time.Now]. Deadlines
 	// are on the monotonic clock.

@@ -19,7 +19,7 @@ const (
 	// Invalid: the input was not usable. Nothing was changed.
 	Invalid Outcome = "invalid"
 	// Refused: something was not as reviewed or recorded, or could not be had.
-	// Nothing was dispatched by this run.
+	// This run dispatched nothing, or nothing more after a Job that failed.
 	Refused Outcome = "refused"
 	// Unknown: a Job may run, or may have run, and how it ended is not known.
 	Unknown Outcome = "unknown"
@@ -28,7 +28,8 @@ const (
 )
 
 // Result is what one run did and saw. It is filled as far as the run came, also
-// when it failed.
+// when it failed. Where successors ran, all but Resumed and Duration is of the
+// last one.
 type Result struct {
 	Outcome Outcome
 	// Execution is the last execution that was worked on; its name is "" when

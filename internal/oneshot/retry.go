@@ -14,24 +14,40 @@ const (
 
 // retry repeats a read until it succeeds, fails for good, or ctx ends. It backs
 // off between tries and waits as long as the server asks to (Retry-After), but
-// does not wait for a try that would come after ctx's deadline. The error is
-// the last try's own.
-func (r *run) retry(ctx context.Context, read func(context.Context) error) error {
-	backoff := firstBackoff
+// does not wait for a try that would come after ctx's deadline. A server that
+// answers nothing at all is given up after unanswered, unless that is 0. The
+// error is the server's last answer, if there was one.
+func (r *run) retry(ctx context.Context, unanswered time.Duration, read func(context.Context) error) error {
+	start, backoff, answered := time.Now(), firstBackoff, unanswered == 0
+	var last error
 	for tries := 1; ; tries++ {
 		err := read(ctx)
 		var call *CallError
-		if err == nil || !errors.As(err, &call) || !call.Temporary() {
+		switch {
+		case err == nil:
+			return nil
+		case errors.As(err, &call) && call.Temporary():
+			last = err
+		case call == nil && ctx.Err() != nil && last != nil:
+			// The end of the time cut this try off; what came before says more.
+			return gaveUp(tries-1, last)
+		default:
 			return err
 		}
-		if !r.pause(ctx, max(backoff, call.RetryAfter), err) {
-			if tries > 1 {
-				return fmt.Errorf("gave up after %d tries, the last answer: %w", tries, err)
-			}
-			return err
+		answered = answered || call.Status != 0
+		wait := max(backoff, call.RetryAfter)
+		if !answered && time.Since(start)+wait > unanswered || !r.pause(ctx, wait, err) {
+			return gaveUp(tries, err)
 		}
 		backoff = min(2*backoff, maxBackoff)
 	}
+}
+
+func gaveUp(tries int, last error) error {
+	if tries == 1 {
+		return last
+	}
+	return fmt.Errorf("gave up after %d tries, the last answer: %w", tries, last)
 }
 
 // pause waits before a request is repeated because of err. It reports whether

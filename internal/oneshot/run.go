@@ -2,7 +2,6 @@ package oneshot
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
@@ -21,7 +20,7 @@ func (e *Engine) Run(ctx context.Context, plan Plan) (Result, error) {
 	start := time.Now()
 	r := &run{Engine: e, caller: ctx}
 	err := r.plan(ctx, plan)
-	r.result.Outcome = r.outcome(err)
+	r.result.Outcome = outcomeOf(failure.CodeOf(err), r.exposure)
 	r.result.Duration = time.Since(start)
 	return r.result, err
 }
@@ -29,12 +28,10 @@ func (e *Engine) Run(ctx context.Context, plan Plan) (Result, error) {
 // run is one call of [Engine.Run].
 type run struct {
 	*Engine
-	caller context.Context
-	result Result
-	notes  sync.Mutex
-	// mayRun is set once a Job may exist: an intent was found, or a create was
-	// sent that may have had its effect.
-	mayRun bool
+	caller   context.Context
+	result   Result
+	exposure exposure
+	notes    sync.Mutex
 }
 
 func (r *run) plan(ctx context.Context, plan Plan) error {
@@ -83,20 +80,23 @@ func (p Plan) validate() error {
 func (r *run) execute(ctx context.Context, request contract.Request, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	r.result.JobUID, r.result.Evidence = "", nil
+	late, cancelLate := withGrace(ctx, grace)
+	defer cancelLate()
+	r.exposure = nothing
+	r.result = Result{Successor: r.result.Successor, Resumed: r.result.Resumed}
 
 	e, err := r.derive(ctx, request)
 	if err != nil {
 		return err
 	}
 	r.result.Execution = e
-	x := &execution{run: r, Execution: e, binding: checkpoint.Bind(e)}
+	x := &execution{run: r, Execution: e, binding: checkpoint.Bind(e), late: late}
 	history, missing, err := x.open(ctx)
 	if err != nil {
 		return err
 	}
 	if history.Outcome != "" {
-		if err := x.prepare(ctx, missing); err != nil {
+		if err := x.prepare(missing); err != nil {
 			return err
 		}
 		return x.replay(history)
@@ -108,39 +108,13 @@ func (r *run) execute(ctx context.Context, request contract.Request, timeout tim
 	return x.wait(ctx, job)
 }
 
-// outcome says what an error means for the run as a whole.
-func (r *run) outcome(err error) Outcome {
-	switch failure.CodeOf(err) {
-	case "":
-		return Succeeded
-	case failure.JobFailed:
-		return Failed
-	case failure.Cancelled:
-		return Cancelled
-	case failure.DispatchAmbiguous, failure.TTLWindowElapsed, failure.JobVanished, failure.JobVanishedAfterDispatch,
-		failure.StatusInconsistent, failure.DeadlineExceeded, failure.WorkloadCannotStart:
-		return Unknown
-	case failure.ConfigInvalid, failure.ContextIncomplete:
-		if !r.mayRun {
-			return Invalid
-		}
-		return Unknown
-	case failure.ReadbackFailed, failure.PermissionDenied, failure.ClusterUnreachable,
-		failure.CheckpointStoreFailed, failure.ClockInvalid:
-		if r.mayRun {
-			return Unknown
-		}
-	}
-	return Refused
-}
-
 // stopped returns the cancelled failure when the caller ended the run, else nil.
 func (r *run) stopped() error {
 	if r.caller.Err() == nil {
 		return nil
 	}
 	cause := context.Cause(r.caller)
-	if !r.mayRun {
+	if r.exposure == nothing {
 		return failure.New(failure.Cancelled, "the run was told to stop before anything was dispatched: %w", cause)
 	}
 	return failure.New(failure.Cancelled, "the run was told to stop while Job %s may be running: %w", r.result.Execution.Name, cause)
@@ -159,23 +133,4 @@ func (r *run) now() time.Time {
 		return r.Now()
 	}
 	return time.Now()
-}
-
-// callFailure tells a request that did not succeed with the code that fits what
-// was asked: its own for what can be said of any request, else the given one.
-func (r *run) callFailure(code failure.Code, err error) error {
-	if stopped := r.stopped(); stopped != nil {
-		return stopped
-	}
-	var call *CallError
-	if errors.As(err, &call) {
-		switch call.Kind {
-		case Denied:
-			return failure.New(failure.PermissionDenied, "%w", err).
-				WithFix("Grant the verb %s on %s in namespace %s to the identity of this run", call.Verb, call.Resource, call.Namespace)
-		case Unreachable:
-			return failure.New(failure.ClusterUnreachable, "%w", err)
-		}
-	}
-	return failure.New(code, "%w", err)
 }

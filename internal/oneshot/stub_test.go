@@ -134,7 +134,7 @@ func wants(code failure.Code, outcome Outcome) func(*testing.T, Result, error) {
 
 func (s *stub) stored(t *testing.T, want ...checkpoint.Step) {
 	t.Helper()
-	for name, records := range s.world.records {
+	for name, records := range s.world.records(s.folder) {
 		if len(records) != len(want) {
 			t.Errorf("%s has the records %v, want %v", name, records, want)
 		}

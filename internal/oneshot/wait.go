@@ -34,8 +34,7 @@ func (x *execution) wait(ctx context.Context, job contract.Object) error {
 		return err
 	}
 	x.result.Evidence = evidence
-	record, err := x.binding.Terminal(ended, evidence)
-	if err := x.put(ctx, record, err); err != nil {
+	if err := x.put(x.binding.Terminal(ended, evidence)); err != nil {
 		return err
 	}
 	x.notify(EventTerminal, "Job %s %s%s", x.Name, ended, reasons(evidence))
@@ -67,14 +66,11 @@ func (x *execution) observe(job contract.Object) (contract.State, error) {
 
 // waitFailure tells why the wait ended without an end of the Job.
 func (x *execution) waitFailure(ctx context.Context, err error) error {
-	var coded *failure.Error
-	if errors.As(err, &coded) {
-		return err
+	var call *CallError
+	if e := coded(err); e != nil && !errors.As(err, &call) {
+		return e // what observe said
 	}
-	if stopped := x.stopped(); stopped != nil {
-		return stopped
-	}
-	if ctx.Err() != nil {
+	if x.stopped() == nil && ctx.Err() != nil {
 		return failure.New(failure.DeadlineExceeded, "Job %s/%s had not ended when the time was up; it goes on", x.Namespace, x.Name)
 	}
 	return x.callFailure(failure.ReadbackFailed, err)

@@ -23,8 +23,9 @@ type world struct {
 
 	cronJob, serviceAccount contract.Object
 	jobs                    map[string]*liveJob
-	records                 map[string]checkpoint.Records
-	log                     []effect
+	// folders are the work folders, each with records by name.
+	folders map[string]map[string]checkpoint.Records
+	log     []effect
 }
 
 // fate is what becomes of a Job once it runs.
@@ -49,15 +50,26 @@ type effect struct {
 	// what is create, or put of a step.
 	what, name string
 	step       checkpoint.Step
-	// recorded are the records, of every name, that were durable at that moment.
+	// by is the run whose effect it is.
+	by *process
+	// recorded are the records, of every name, that were durable at that moment
+	// in the work folder of the run.
 	recorded map[string]map[checkpoint.Step]bool
 }
 
 func newWorld(cronJob, serviceAccount contract.Object) *world {
 	return &world{
 		cronJob: cronJob, serviceAccount: serviceAccount,
-		fate: map[string]fate{}, jobs: map[string]*liveJob{}, records: map[string]checkpoint.Records{},
+		fate: map[string]fate{}, jobs: map[string]*liveJob{}, folders: map[string]map[string]checkpoint.Records{},
 	}
+}
+
+// records returns the records in a work folder.
+func (w *world) records(folder string) map[string]checkpoint.Records {
+	if w.folders[folder] == nil {
+		w.folders[folder] = map[string]checkpoint.Records{}
+	}
+	return w.folders[folder]
 }
 
 // job returns the state of a Job at this moment, nil when it is not there.
@@ -96,7 +108,7 @@ func terminalStatus(state contract.State) map[string]any {
 }
 
 // create stores a Job, or refuses because one of its name is there.
-func (w *world) create(manifest contract.Object) (contract.Object, error) {
+func (w *world) create(by *process, manifest contract.Object) (contract.Object, error) {
 	meta := manifest["metadata"].(map[string]any)
 	name := meta["name"].(string)
 	if w.job(name) != nil {
@@ -106,35 +118,36 @@ func (w *world) create(manifest contract.Object) (contract.Object, error) {
 	object["metadata"].(map[string]any)["uid"] = fmt.Sprintf("uid-%d", len(w.log))
 	purpose := meta["labels"].(map[string]any)["fdai.io/one-shot"].(string)
 	w.jobs[name] = &liveJob{object: object, created: time.Now(), fate: w.fate[purpose], ttl: time.Hour}
-	w.note("create", name, "")
+	w.note(by, "create", name, "")
 	return w.job(name), nil
 }
 
 // put stores a record; the step must be new or equal.
-func (w *world) put(name string, record checkpoint.Record) error {
-	if retained, ok := w.records[name][record.Step]; ok {
+func (w *world) put(by *process, name string, record checkpoint.Record) error {
+	records := w.records(by.folder)
+	if retained, ok := records[name][record.Step]; ok {
 		if !retained.Equal(record) {
 			return checkpoint.Differs(name+"."+string(record.Step), "differs")
 		}
 		return nil
 	}
-	if w.records[name] == nil {
-		w.records[name] = checkpoint.Records{}
+	if records[name] == nil {
+		records[name] = checkpoint.Records{}
 	}
-	w.records[name][record.Step] = record
-	w.note("put", name, record.Step)
+	records[name][record.Step] = record
+	w.note(by, "put", name, record.Step)
 	return nil
 }
 
-func (w *world) note(what, name string, step checkpoint.Step) {
+func (w *world) note(by *process, what, name string, step checkpoint.Step) {
 	recorded := map[string]map[checkpoint.Step]bool{}
-	for other, records := range w.records {
+	for other, records := range w.records(by.folder) {
 		recorded[other] = map[checkpoint.Step]bool{}
 		for s := range records {
 			recorded[other][s] = true
 		}
 	}
-	w.log = append(w.log, effect{at: time.Now(), what: what, name: name, step: step, recorded: recorded})
+	w.log = append(w.log, effect{at: time.Now(), what: what, name: name, step: step, by: by, recorded: recorded})
 }
 
 func clone(o contract.Object) contract.Object {
@@ -153,6 +166,7 @@ func clone(o contract.Object) contract.Object {
 // wrong, and after a crash none of them reaches the world any more.
 type process struct {
 	world  *world
+	folder string
 	cancel context.CancelFunc
 	// fault is what goes wrong, at the call of its key.
 	fault fault
@@ -162,18 +176,25 @@ type process struct {
 	calls []string
 	dead  bool
 	// stopped is set once the run was told to stop or died.
-	stopped   bool
+	stopped bool
+	// began is when the execution at work sent its first request.
+	began     time.Time
 	stoppedAt time.Time
 	// attempts are the creates that were sent, with how each ended.
 	attempts []attempt
+	// result is what the run said in the end.
+	result Result
 }
 
 // attempt is one create that a run sent.
 type attempt struct {
 	at   time.Time
 	name string
-	// unanswered is set when no answer came in the time there was.
-	unanswered bool
+	// deadline is the end of the execution's time.
+	deadline time.Time
+	// unanswered is set when no answer came in the time there was, confirmed
+	// when the answer was that the Job is created.
+	unanswered, confirmed bool
 }
 
 // call is one call of a run on the world: a fault may come before, instead of
@@ -239,6 +260,11 @@ func (p *process) get(ctx context.Context, what, resource string, object func() 
 }
 
 func (p *process) CronJob(ctx context.Context, _, _ string) (contract.Object, error) {
+	p.mu.Lock()
+	if p.began.IsZero() || p.seen["load"] > 0 {
+		p.began = time.Now() // a new execution; retries of its first read come before
+	}
+	p.mu.Unlock()
 	return p.get(ctx, "get cronjob", "cronjobs.batch", func() contract.Object { return p.world.cronJob })
 }
 
@@ -251,17 +277,22 @@ func (p *process) Job(ctx context.Context, _, name string) (contract.Object, err
 }
 
 func (p *process) CreateJob(ctx context.Context, _ string, manifest contract.Object) (contract.Object, error) {
-	sent := attempt{at: time.Now(), name: manifest["metadata"].(map[string]any)["name"].(string)}
+	sent := attempt{at: time.Now(), deadline: p.began.Add(matrixTimeout), name: manifest["metadata"].(map[string]any)["name"].(string)}
 	var created contract.Object
 	err := p.call(ctx, "create job", func() (err error) {
-		created, err = p.world.create(manifest)
+		created, err = p.world.create(p, manifest)
 		return err
 	})
+	if err == nil && p.fault.kind == answerAltered {
+		created = clone(created)
+		created["spec"].(map[string]any)["backoffLimit"] = json.Number("9")
+	}
 	if call, ok := errors.AsType[*CallError](err); ok {
 		sent.unanswered = call.Kind == TimedOut
 	} else if err != nil {
 		sent.unanswered = !p.stopped
 	}
+	sent.confirmed = err == nil
 	p.attempts = append(p.attempts, sent)
 	if err != nil {
 		return nil, err
@@ -294,7 +325,7 @@ func (p *process) WatchJob(ctx context.Context, _, name string, _ contract.Objec
 func (p *process) Load(ctx context.Context, name string) (checkpoint.Records, error) {
 	records := checkpoint.Records{}
 	err := p.call(ctx, "load", func() error {
-		for step, record := range p.world.records[name] {
+		for step, record := range p.world.records(p.folder)[name] {
 			records[step] = record
 		}
 		return nil
@@ -306,5 +337,5 @@ func (p *process) Load(ctx context.Context, name string) (checkpoint.Records, er
 }
 
 func (p *process) Put(ctx context.Context, name string, record checkpoint.Record) error {
-	return p.call(ctx, "put "+string(record.Step), func() error { return p.world.put(name, record) })
+	return p.call(ctx, "put "+string(record.Step), func() error { return p.world.put(p, name, record) })
 }
