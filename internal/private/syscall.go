@@ -21,6 +21,19 @@ func uninterrupted(call func() error) error {
 	}
 }
 
+// openRoot opens the folder that every path begins with, to go through it.
+func openRoot() (*os.File, error) {
+	var fd int
+	err := uninterrupted(func() (err error) {
+		fd, err = unix.Open("/", passFolder|unix.O_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return nil, &fs.PathError{Op: "open", Path: "/", Err: err}
+	}
+	return os.NewFile(uintptr(fd), "/"), nil
+}
+
 // openAt opens an entry of a folder, never through a symbolic link.
 func openAt(dir *os.File, name string, flags int) (*os.File, error) {
 	var fd int
@@ -65,6 +78,9 @@ func removeAt(dir *os.File, name string) error {
 
 // within spells the path of an entry for messages.
 func within(dir *os.File, name string) string {
+	if name == "." {
+		return dir.Name()
+	}
 	if dir.Name() == "/" {
 		return "/" + name
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// openFolder opens a folder to be read and flushed.
 const openFolder = unix.O_RDONLY | unix.O_DIRECTORY
 
 // walk opens a private folder, coming from the root and holding every folder on
@@ -19,7 +20,7 @@ func walk(path string, create bool) (*os.File, error) {
 	if err := checkPath(path); err != nil {
 		return nil, err
 	}
-	here, err := os.Open("/")
+	here, err := openRoot()
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +39,13 @@ func walk(path string, create bool) (*os.File, error) {
 		}
 		var next *os.File
 		if err == nil {
-			next, err = enter(here, names[i], create)
+			// What is only on the way need not be readable, and often is not for
+			// anybody but root.
+			how := passFolder
+			if i == len(names)-1 {
+				how = openFolder
+			}
+			next, err = enter(here, names[i], how, create)
 		}
 		_ = here.Close() // nothing was written through it
 		if err != nil {
@@ -65,9 +72,9 @@ func checkPath(path string) error {
 	return nil
 }
 
-// enter opens a folder in a folder, or makes it.
-func enter(parent *os.File, name string, create bool) (*os.File, error) {
-	next, err := openAt(parent, name, openFolder)
+// enter opens a folder in a folder as the flags say, or makes it.
+func enter(parent *os.File, name string, flags int, create bool) (*os.File, error) {
+	next, err := openAt(parent, name, flags)
 	switch {
 	case err == nil:
 		return next, nil
@@ -93,7 +100,14 @@ func enter(parent *os.File, name string, create bool) (*os.File, error) {
 // makeFolder makes a private folder durably. One that another process made in
 // the meantime is fine; the caller checks it like any other.
 func makeFolder(parent *os.File, name string) (*os.File, error) {
-	err := uninterrupted(func() error { return unix.Mkdirat(descriptor(parent), name, folderMode) })
+	// The one there is may not be good for flushing. It comes first: what was
+	// made and cannot be made durable would be taken for durable by the next run.
+	parent, err := openAt(parent, ".", openFolder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = parent.Close() }()
+	err = uninterrupted(func() error { return unix.Mkdirat(descriptor(parent), name, folderMode) })
 	made := err == nil
 	if err != nil && !errors.Is(err, unix.EEXIST) {
 		return nil, &fs.PathError{Op: "mkdir", Path: within(parent, name), Err: err}
