@@ -68,10 +68,11 @@ func NewBinding(scheduledJob any, template, namespace, tenantID, subscriptionID 
 	if err != nil {
 		return Binding{}, invalid("subscription_id", "%w", err)
 	}
-	for field, name := range map[string]string{"template name": template, "namespace": namespace} {
-		if _, err := ParseLabel(name); err != nil {
-			return Binding{}, invalid(field, "%w", err)
-		}
+	if _, err := ParseLabel(template); err != nil {
+		return Binding{}, invalid("template name", "%w", err)
+	}
+	if _, err := ParseLabel(namespace); err != nil {
+		return Binding{}, invalid("namespace", "%w", err)
 	}
 	if m := managedIdentityID.FindStringSubmatch(resource); m == nil || m[1] != subscription.String() {
 		return Binding{}, invalid("identity_resource_id",

@@ -31,15 +31,8 @@ func ReadContext(object Object) (Context, error) {
 		texts[key] = r.text(object, key, path)
 	}
 	c := Context{}
-	for key, target := range map[string]*map[string]any{
-		"protected_aks_job_template_digests":  &c.templateDigests,
-		"protected_aks_job_identity_bindings": &c.bindings,
-	} {
-		if object[key] == nil {
-			r.fail(path+"."+key, "is not there")
-		}
-		*target = r.object(object[key], path+"."+key)
-	}
+	c.templateDigests = r.required(object, "protected_aks_job_template_digests", path)
+	c.bindings = r.required(object, "protected_aks_job_identity_bindings", path)
 	if object["kubeconfig"] != nil {
 		c.Kubeconfig = r.text(object, "kubeconfig", path)
 	}

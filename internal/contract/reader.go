@@ -32,6 +32,14 @@ func (r *reader) object(v any, path string) map[string]any {
 	return nil
 }
 
+// required reads an object that has to be there.
+func (r *reader) required(m map[string]any, key, path string) map[string]any {
+	if m[key] == nil {
+		r.fail(path+"."+key, "is not there")
+	}
+	return r.object(m[key], path+"."+key)
+}
+
 // optionalObject returns a copy of an object, or nil for null or nothing.
 func (r *reader) optionalObject(m map[string]any, key, path string) any {
 	if m[key] == nil {
@@ -95,7 +103,7 @@ func (r *reader) strings(m map[string]any, key, path string) []any {
 		at := fmt.Sprintf("%s.%s[%d]", path, key, i)
 		if s, ok := item.(string); !ok {
 			r.fail(at, "must be a string, is %s", kind(item))
-		} else if err := checkArgument(s); err != nil {
+		} else if err := CheckArgument(s); err != nil {
 			r.fail(at, "%w", err)
 		}
 	}
@@ -109,10 +117,11 @@ func (r *reader) stringMap(m map[string]any, key, path string) map[string]string
 		return map[string]string{}
 	}
 	out := map[string]string{}
-	for name, item := range r.object(v, path+"."+key) {
-		s, ok := item.(string)
+	values := r.object(v, path+"."+key)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		s, ok := values[name].(string)
 		if !ok {
-			r.fail(path+"."+key+"["+quote(name)+"]", "must be a string, is %s", kind(item))
+			r.fail(path+"."+key+"["+quote(name)+"]", "must be a string, is %s", kind(values[name]))
 		}
 		out[name] = s
 	}

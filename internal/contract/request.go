@@ -39,50 +39,73 @@ func (q Request) Validate() error {
 	invalid := func(field, format string, args ...any) error {
 		return failure.New(failure.ConfigInvalid, format, args...).At(field)
 	}
+	for _, f := range []struct {
+		name  string
+		label Label
+	}{
+		{"namespace", q.Namespace}, {"cronjob", q.Template}, {"purpose", q.Purpose},
+		{"container", q.Container}, {"service-account", q.ServiceAccount},
+	} {
+		if f.label == (Label{}) {
+			return invalid(f.name, "is missing")
+		}
+	}
 	if q.Image == (Image{}) {
 		return invalid("image", "is missing")
-	}
-	for field, label := range map[string]Label{
-		"namespace": q.Namespace, "cronjob": q.Template, "purpose": q.Purpose,
-		"service-account": q.ServiceAccount, "container": q.Container,
-	} {
-		if label == (Label{}) {
-			return invalid(field, "is missing")
-		}
 	}
 	if len(q.Command) == 0 {
 		return invalid("command", "is missing")
 	}
-	for field, items := range map[string][]string{"command": q.Command, "args": q.Args} {
-		for i, item := range items {
-			if err := checkArgument(item); err != nil {
-				return invalid(fmt.Sprintf("%s[%d]", field, i), "%w", err)
+	for _, f := range []struct {
+		name  string
+		items []string
+	}{{"command", q.Command}, {"args", q.Args}} {
+		for i, item := range f.items {
+			if err := CheckArgument(item); err != nil {
+				return invalid(fmt.Sprintf("%s[%d]", f.name, i), "%w", err)
 			}
 		}
 	}
-	if name := jobNamePrefix(q.Purpose); len(name)+executionIDLength > maxJobName {
-		return invalid("purpose", "%s makes a Job name of more than %d characters", q.Purpose, maxJobName)
+	if err := CheckPurpose(q.Purpose); err != nil {
+		return invalid("purpose", "%w", err)
 	}
-	return checkEnvironment(q.Environment)
+	for _, name := range slices.Sorted(maps.Keys(q.Environment)) {
+		if e := checkVariable(name, q.Environment[name]); e != nil {
+			return e.At("env." + name)
+		}
+	}
+	return nil
 }
 
-func checkEnvironment(environment map[string]string) error {
-	for _, name := range slices.Sorted(maps.Keys(environment)) {
-		at := failure.New(failure.ConfigInvalid, "").At("env." + name)
-		if name == "" || checkText(name) != nil {
-			at.Message = "is not the name of an environment variable"
-			return at
-		}
-		if err := checkText(environment[name]); err != nil {
-			at.Message, at.Err = "the value "+err.Error(), err
-			return at
-		}
-		for _, marker := range secretMarkers {
-			if strings.Contains(strings.ToUpper(name), marker) {
-				at.Message = "names a credential (" + marker + ")"
-				at.Fix = "Overrides are recorded in plain text; give a credential to the CronJob through a Secret instead"
-				return at
-			}
+// CheckPurpose refuses a purpose whose Job would have too long a name.
+func CheckPurpose(purpose Label) error {
+	if name := jobNamePrefix(purpose); len(name)+executionIDLength > maxJobName {
+		return fmt.Errorf("%s makes a Job name of more than %d characters", purpose, maxJobName)
+	}
+	return nil
+}
+
+// CheckVariable refuses an environment override that the dialect does not take:
+// a name that is none or names a credential, a value with a NUL or a line break.
+// The error is config-invalid and has no field.
+func CheckVariable(name, value string) error {
+	if e := checkVariable(name, value); e != nil {
+		return e
+	}
+	return nil
+}
+
+func checkVariable(name, value string) *failure.Error {
+	if !envName.MatchString(name) {
+		return failure.New(failure.ConfigInvalid, "%s is not the name of an environment variable", quote(name))
+	}
+	if err := checkText(value); err != nil {
+		return failure.New(failure.ConfigInvalid, "the value %w", err)
+	}
+	for _, marker := range secretMarkers {
+		if strings.Contains(strings.ToUpper(name), marker) {
+			return failure.New(failure.ConfigInvalid, "names a credential (%s)", marker).
+				WithFix("Overrides are recorded in plain text; give a credential to the CronJob through a Secret instead")
 		}
 	}
 	return nil

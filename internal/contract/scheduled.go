@@ -34,10 +34,11 @@ func ScheduledJobDigest(scheduledJob any, template, namespace, sourceCommit stri
 // makes of a scheduled job.
 func scheduledCronJob(scheduledJob any, template, namespace, sourceCommit string) (Object, error) {
 	r := &reader{}
-	for field, name := range map[string]string{"template name": template, "namespace": namespace} {
-		if _, err := ParseLabel(name); err != nil {
-			r.fail(field, "%w", err)
-		}
+	if _, err := ParseLabel(template); err != nil {
+		r.fail("template name", "%w", err)
+	}
+	if _, err := ParseLabel(namespace); err != nil {
+		r.fail("namespace", "%w", err)
 	}
 	if _, err := ParseCommit(sourceCommit); err != nil {
 		r.fail("source commit", "%w", err)
@@ -116,7 +117,7 @@ func readScheduledJob(r *reader, v any) scheduledJob {
 	m := r.object(v, path)
 	argument := func(key string) string {
 		s := r.text(m, key, path)
-		if err := checkArgument(s); err != nil {
+		if err := CheckArgument(s); err != nil {
 			r.fail(path+"."+key, "%w", err)
 		}
 		return s
@@ -155,7 +156,7 @@ func readScheduledJob(r *reader, v any) scheduledJob {
 	for i, item := range in.envFrom {
 		r.object(item, fmt.Sprintf("%s.env_from[%d]", path, i))
 	}
-	for name := range merge(in.environment, in.secrets) {
+	for _, name := range slices.Sorted(maps.Keys(merge(in.environment, in.secrets))) {
 		_, plain := in.environment[name]
 		_, secret := in.secrets[name]
 		switch at := path + ".environment." + name; {

@@ -102,8 +102,10 @@ func checkText(s string) error {
 	return nil
 }
 
-// checkArgument is checkText for text that may not be empty either.
-func checkArgument(s string) error {
+// CheckArgument refuses text that the dialect does not take as an argument: it is
+// empty, has more than 4096 characters, or holds a NUL or a line break. The
+// error goes on from the argument's name: "is empty".
+func CheckArgument(s string) error {
 	if s == "" {
 		return fmt.Errorf("is empty")
 	}

@@ -69,6 +69,24 @@ func TestRequestIsCheckedBeforeAnythingIsRead(t *testing.T) {
 	}
 }
 
+// With several things wrong, the same one is told each time.
+func TestTheFirstOfSeveralFaultsIsTold(t *testing.T) {
+	t.Parallel()
+	for range 50 {
+		q := testRequest(t)
+		q.Namespace, q.Purpose, q.Image, q.Command = Label{}, Label{}, Image{}, nil
+		checkFailure(t, q.Validate(), "config-invalid", "namespace")
+		_, err := NewBinding(map[string]any{"identity_client_id": "bbbbbbbb-cccc-dddd-eeee-ffffffffffff", "identity_resource_id": "x"},
+			"-", "-", "66666666-7777-8888-9999-aaaaaaaaaaaa", "11111111-2222-3333-4444-555555555555")
+		checkFailure(t, err, "identity-binding-invalid", "template name")
+		_, err = ReadContext(Object{"source_commit": "x", "target_binding": "x", "tenant_id": "x", "subscription_id": "x"})
+		checkFailure(t, err, "context-incomplete", "context."+digestsKey)
+		account := fixture(t, "serviceaccount.json")
+		set(account, map[string]any{"a": nil, "b": nil, "c": nil}, "metadata", "annotations")
+		checkFailure(t, q.Pins.Binding.Verify(account), "identity-drift", `metadata.annotations["a"]`)
+	}
+}
+
 func TestSuccessorHasItsOwnNameAndEnvironment(t *testing.T) {
 	t.Parallel()
 	q := testRequest(t)
