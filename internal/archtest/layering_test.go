@@ -22,6 +22,7 @@ const module = "github.com/aks-oneshot/aks-oneshot/"
 // package that is not here has to be put here: that is where its place is
 // decided.
 var layers = map[string][]string{
+	"internal/escape":        nil,
 	"internal/failure":       nil,
 	"internal/private":       nil,
 	"internal/contract":      {"internal/failure"},
@@ -29,10 +30,10 @@ var layers = map[string][]string{
 	"internal/oneshot":       {"internal/contract", "internal/checkpoint", "internal/failure"},
 	"internal/config":        {"internal/contract", "internal/failure", "internal/oneshot"},
 	"internal/cluster":       {"internal/contract", "internal/failure", "internal/oneshot"},
-	"internal/host":          nil,
+	"internal/host":          {"internal/escape"},
 	"internal/host/github":   {"internal/host"},
 	"internal/host/terminal": {"internal/host", "internal/contract"},
-	"internal/report":        {"internal/contract", "internal/failure", "internal/oneshot"},
+	"internal/report":        {"internal/contract", "internal/escape", "internal/failure", "internal/oneshot"},
 	"cmd/action":             {"internal/..."},
 	// Tests only.
 	"internal/archtest":               nil,

@@ -1,10 +1,10 @@
 package host
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/escape"
 )
 
 var (
@@ -36,30 +36,11 @@ var (
 func Lines(text string) []string {
 	lines := strings.Split(strings.TrimSuffix(lineEnds.Replace(text), "\n"), "\n")
 	for i, line := range lines {
-		line = visible(escapeSequence.ReplaceAllString(line, ""))
+		line = escape.Invisible(escapeSequence.ReplaceAllString(line, ""), "\t")
 		if colonCommand.MatchString(line) {
 			line = "| " + line
 		}
 		lines[i] = hashCommand.ReplaceAllString(line, "$1 $2")
 	}
 	return lines
-}
-
-// visible shows every character that has no shape of its own as an escape.
-// Tabs stay.
-func visible(line string) string {
-	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(line, "\uFFFD") {
-		switch {
-		case r == '\t' || unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	return b.String()
 }

@@ -1,11 +1,11 @@
 package report
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/escape"
 )
 
 // Bounds of what comes from elsewhere, in characters. A character takes up to
@@ -17,30 +17,8 @@ const (
 	maxVerbatim = 8000
 )
 
-// visible returns text on one line, every character that has no shape of its
-// own shown as an escape.
-func visible(text string) string {
-	var b strings.Builder
-	for _, r := range strings.ToValidUTF8(text, "\uFFFD") {
-		switch {
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case r == '\r':
-			b.WriteString(`\r`)
-		case r == '\t':
-			b.WriteString(`\t`)
-		case r < 0x100:
-			fmt.Fprintf(&b, `\x%02x`, r)
-		case r < 0x10000:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08x`, r)
-		}
-	}
-	return b.String()
-}
+// visible returns text on one line, everything in it to be seen.
+func visible(text string) string { return escape.Invisible(text, "") }
 
 // visibleLines is visible for text of several lines, without blank ones around
 // it. A tab becomes a space.
