@@ -147,9 +147,8 @@ func named(err error, input string) error {
 // nothing was dispatched by this run.
 func early(err error) (oneshot.Result, error) {
 	outcome := oneshot.Refused
-	switch failure.CodeOf(err) {
-	case failure.ConfigInvalid, failure.ContextIncomplete:
-		outcome = oneshot.Invalid
+	if code := failure.CodeOf(err); code != "" {
+		outcome = oneshot.OutcomeOf(code)
 	}
 	return oneshot.Result{Outcome: outcome}, err
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/base64"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -10,7 +11,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/config"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/internal/host/terminal"
+	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 	"github.com/aks-oneshot/aks-oneshot/internal/report"
 )
 
@@ -56,5 +59,18 @@ func TestSecretsAreMaskedInEachForm(t *testing.T) {
 	}
 	if masked := secrets(&rest.Config{}); len(masked) > 0 {
 		t.Errorf("of nothing, %q is masked", masked)
+	}
+}
+
+// However an error came about, it is never told as a success.
+func TestWhatAnEarlyErrorMeans(t *testing.T) {
+	t.Parallel()
+	for want, err := range map[oneshot.Outcome]error{
+		oneshot.Invalid: failure.New(failure.ContextIncomplete, "x"),
+		oneshot.Refused: errors.New("without a code"),
+	} {
+		if result, same := early(err); result.Outcome != want || !errors.Is(same, err) {
+			t.Errorf("%v: %+v, %v", err, result, same)
+		}
 	}
 }
