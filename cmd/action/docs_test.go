@@ -57,7 +57,7 @@ func TestActionYAMLReadsAsTheTables(t *testing.T) {
 	for _, in := range config.Inputs() {
 		inputs[in.Name] = input{in.Description, in.Required, in.Default}
 	}
-	for _, out := range report.OutputDocs {
+	for _, out := range report.OutputDocs() {
 		outputs[out.Name] = output{out.Description}
 	}
 	if diff := cmp.Diff(inputs, action.Inputs); diff != "" {
@@ -100,7 +100,7 @@ inputs:
 		}
 	}
 	b.WriteString("\noutputs:\n")
-	for _, out := range report.OutputDocs {
+	for _, out := range report.OutputDocs() {
 		fmt.Fprintf(&b, "  %s:\n    description: %s\n", out.Name, folded(out.Description))
 	}
 	b.WriteString("\nruns:\n  using: docker\n  image: Dockerfile\n  entrypoint: /usr/local/bin/aks-oneshot\n")
@@ -160,7 +160,7 @@ func TestTablesAreWhole(t *testing.T) {
 	for _, out := range report.Outputs(oneshot.Result{}, nil, "") {
 		names[out.Name] = true
 	}
-	for _, doc := range report.OutputDocs {
+	for _, doc := range report.OutputDocs() {
 		if !names[doc.Name] {
 			t.Errorf("output %s is described and never set", doc.Name)
 		}
@@ -188,7 +188,7 @@ func inputsTable() string {
 
 func outputsTable() string {
 	rows := []string{"| Output | What it holds |", "| --- | --- |"}
-	for _, out := range report.OutputDocs {
+	for _, out := range report.OutputDocs() {
 		rows = append(rows, fmt.Sprintf("| `%s` | %s |", out.Name, out.Description))
 	}
 	return strings.Join(rows, "\n") + "\n"

@@ -127,7 +127,7 @@ func (e ended) expect(t *testing.T, status int, outputs ...string) {
 			t.Errorf("output %s is %q, want %q\n%s", outputs[i], have, outputs[i+1], e.log)
 		}
 	}
-	for _, doc := range report.OutputDocs {
+	for _, doc := range report.OutputDocs() {
 		if _, ok := e.outputs[doc.Name]; !ok {
 			t.Errorf("output %s is not set", doc.Name)
 		}

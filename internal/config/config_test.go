@@ -310,3 +310,11 @@ func writeFile(t *testing.T, content string) string {
 	}
 	return path
 }
+
+func TestInputsCannotBeChangedFromOutside(t *testing.T) {
+	t.Parallel()
+	Inputs()[0].Name = "x"
+	if name := Inputs()[0].Name; name != kubeconfig {
+		t.Errorf("the first input is %q", name)
+	}
+}

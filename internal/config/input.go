@@ -4,6 +4,8 @@
 // and the README are tested against it.
 package config
 
+import "slices"
+
 // Input declares one input.
 type Input struct {
 	// Name is the input's name in a workflow, and with "--" before it the flag.
@@ -15,8 +17,6 @@ type Input struct {
 	Required bool
 	// Default is what an empty input means, "" when there is no such thing.
 	Default string
-	// Secret inputs hold a credential: their value is in no message.
-	Secret bool
 }
 
 // The names of the inputs.
@@ -48,11 +48,11 @@ const (
 )
 
 // Inputs lists every input, in the order in which errors are reported.
-func Inputs() []Input { return inputs }
+func Inputs() []Input { return slices.Clone(inputs) }
 
 var inputs = []Input{
 	{Name: kubeconfig, Description: "Path of a kubeconfig file with a token, a client certificate or a password. The file must be private: mode 0600, one link, owned by the user that runs the action, in a folder of mode 0700, with no symbolic link or replaceable folder on the way. Default: the kubeconfig that the context file names."},
-	{Name: kubeconfigContent, Description: "The kubeconfig itself, from a secret, instead of a path. It is kept in memory and never written to disk.", Secret: true},
+	{Name: kubeconfigContent, Description: "The kubeconfig itself, from a secret, instead of a path. It is kept in memory and never written to disk."},
 	{Name: contextFile, Description: "Path of the context of the reviewed deployment, as JSON: source_commit, target_binding, tenant_id, subscription_id, protected_aks_job_template_digests, protected_aks_job_identity_bindings and, if it likes, kubeconfig. Give this or the six inputs that follow, not both."},
 	{Name: sourceCommit, Description: "Commit that the reviewed deployment was built from: 40 lower-case hexadecimal digits."},
 	{Name: targetBinding, Description: "Digest of the target that the deployment belongs to: 64 lower-case hexadecimal digits."},

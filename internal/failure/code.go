@@ -1,5 +1,7 @@
 package failure
 
+import "slices"
+
 // Code is the stable name of one kind of failure.
 type Code string
 
@@ -43,7 +45,7 @@ type Meaning struct {
 }
 
 // Meanings lists every code once, in the order in which a run can meet them.
-func Meanings() []Meaning { return meanings }
+func Meanings() []Meaning { return slices.Clone(meanings) }
 
 var meanings = []Meaning{
 	{ConfigInvalid, "An input is missing, malformed, or contradicts another one.", "Correct the input that the message names; nothing was read or changed."},

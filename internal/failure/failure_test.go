@@ -53,3 +53,11 @@ func TestEveryCodeHasOneMeaning(t *testing.T) {
 		t.Errorf("%d codes have a meaning, want all 27", len(seen))
 	}
 }
+
+func TestMeaningsCannotBeChangedFromOutside(t *testing.T) {
+	t.Parallel()
+	Meanings()[0].Code = "x"
+	if code := Meanings()[0].Code; code != ConfigInvalid {
+		t.Errorf("the first code is %q", code)
+	}
+}

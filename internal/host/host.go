@@ -17,8 +17,6 @@ import (
 // a command, and never breaks the form it is put into. Secrets that were given
 // to Mask do not come out of any method called later.
 type Host interface {
-	// Name names the system in one word.
-	Name() string
 	// Input is an [Inputs]: what the system was told under this name.
 	Input(name string) (value string, given bool)
 	// Output hands a value to the steps that follow. The name must pass
@@ -37,10 +35,7 @@ type Host interface {
 	Group(title string) (end func())
 	// Log shows plain text, one line of the log for each line of it.
 	Log(text string)
-	// Debug shows text only when the user asked for details.
-	Debug(message string)
-	// Notice, Warning and Error point people at something. The title may be "".
-	Notice(title, message string)
+	// Warning and Error point people at something. The title may be "".
 	Warning(title, message string)
 	Error(title, message string)
 }

@@ -6,25 +6,6 @@ import "strings"
 // one was given at all. A [Host]'s Input method is one.
 type Inputs func(name string) (value string, given bool)
 
-// Or returns a source that asks next for whatever in does not have.
-func (in Inputs) Or(next Inputs) Inputs {
-	return func(name string) (string, bool) {
-		if value, given := in(name); given {
-			return value, true
-		}
-		return next(name)
-	}
-}
-
-// Values returns a source of fixed values, such as flags. A value that is there
-// is given, even when it is "".
-func Values(values map[string]string) Inputs {
-	return func(name string) (string, bool) {
-		value, given := values[name]
-		return value, given
-	}
-}
-
 // Env returns a source that reads inputs as GitHub hands them to a container:
 // INPUT_ and the name in upper case, spaces as '_' and dashes kept. The same
 // with '_' for dashes is accepted too, for shells that cannot export a dash.

@@ -36,22 +36,3 @@ func TestEnv(t *testing.T) {
 		})
 	}
 }
-
-func TestInputsOr(t *testing.T) {
-	t.Parallel()
-	flags := host.Values(map[string]string{"image": "from a flag", "args": ""})
-	inputs := flags.Or(host.Env(env(map[string]string{"INPUT_IMAGE": "from the environment", "INPUT_ARGS": "x", "INPUT_PURPOSE": "p"})))
-	for name, want := range map[string]struct {
-		value string
-		given bool
-	}{
-		"image":   {"from a flag", true},
-		"args":    {"", true}, // A flag can say that there are none.
-		"purpose": {"p", true},
-		"command": {"", false},
-	} {
-		if got, given := inputs(name); got != want.value || given != want.given {
-			t.Errorf("%s is %q, %t, want %q, %t", name, got, given, want.value, want.given)
-		}
-	}
-}

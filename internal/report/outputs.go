@@ -1,6 +1,7 @@
 package report
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
@@ -15,7 +16,9 @@ type Output struct{ Name, Value string }
 type OutputDoc struct{ Name, Description string }
 
 // OutputDocs describes every output, in the order of [Outputs].
-var OutputDocs = []OutputDoc{
+func OutputDocs() []OutputDoc { return slices.Clone(outputDocs) }
+
+var outputDocs = []OutputDoc{
 	{"outcome", "What became of the run: succeeded, failed, invalid, refused, unknown or cancelled."},
 	{"reason", "The failure code when the run did not succeed, else empty."},
 	{"job-name", "The name of the Job; of the last one where successors ran. Empty when the run ended before there was a name."},

@@ -76,7 +76,7 @@ func TestOutputs(t *testing.T) {
 func TestOutputDocsAreTheOutputs(t *testing.T) {
 	t.Parallel()
 	var documented, set []string
-	for _, d := range OutputDocs {
+	for _, d := range OutputDocs() {
 		documented = append(documented, d.Name)
 		if !strings.HasSuffix(d.Description, ".") {
 			t.Errorf("the description of %s is no sentence: %q", d.Name, d.Description)
@@ -172,5 +172,13 @@ func TestSpan(t *testing.T) {
 		if got := span(d); got != want {
 			t.Errorf("span(%s) = %q, want %q", d, got, want)
 		}
+	}
+}
+
+func TestOutputDocsCannotBeChangedFromOutside(t *testing.T) {
+	t.Parallel()
+	OutputDocs()[0].Name = "x"
+	if name := OutputDocs()[0].Name; name != "outcome" {
+		t.Errorf("the first output is %q", name)
 	}
 }

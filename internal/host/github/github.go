@@ -51,9 +51,6 @@ func New(w io.Writer, getenv func(string) string) *Host {
 	}
 }
 
-// Name implements [host.Host].
-func (h *Host) Name() string { return string(host.GitHub) }
-
 // Input implements [host.Host].
 func (h *Host) Input(name string) (value string, given bool) { return h.inputs(name) }
 
@@ -93,23 +90,6 @@ func (h *Host) log(text string) {
 	for _, line := range h.lines(text) {
 		h.action.Infof("%s", line)
 	}
-}
-
-// Debug implements [host.Host]. The runner shows it when step debug logging is
-// on.
-func (h *Host) Debug(message string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, line := range h.lines(message) {
-		h.action.Debugf("%s", line)
-	}
-}
-
-// Notice implements [host.Host].
-func (h *Host) Notice(title, message string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.titled(title).Noticef("%s", h.text(message))
 }
 
 // Warning implements [host.Host].

@@ -29,8 +29,7 @@ func TestCommands(t *testing.T) {
 	}{
 		{"log", func(h *Host) { h.Log("a\nb %d 100%") }, runnertest.Step{Log: []string{"a", "b %d 100%"}}},
 		{"log of a command", func(h *Host) { h.Log("::error::x") }, runnertest.Step{Log: []string{"| ::error::x"}}},
-		{"debug", func(h *Host) { h.Debug("a%\nb") }, runnertest.Step{Commands: []runnertest.Command{{Name: "debug", Data: "a%"}, {Name: "debug", Data: "b"}}}},
-		{"notice", func(h *Host) { h.Notice("", "x") }, runnertest.Step{Commands: []runnertest.Command{{Name: "notice", Data: "x"}}}},
+		{"warning without a title", func(h *Host) { h.Warning("", "x") }, runnertest.Step{Commands: []runnertest.Command{{Name: "warning", Data: "x"}}}},
 		{"warning", func(h *Host) { h.Warning("t", "x") }, runnertest.Step{Commands: []runnertest.Command{
 			{Name: "warning", Properties: map[string]string{"title": "t"}, Data: "x"},
 		}}},
@@ -66,9 +65,6 @@ func TestInput(t *testing.T) {
 	if got, given := h.Input("image"); got != "" || given {
 		t.Errorf("image is %q, %t", got, given)
 	}
-	if h.Name() != "github" {
-		t.Errorf("the name is %q", h.Name())
-	}
 }
 
 func TestMaskHidesEverywhere(t *testing.T) {
@@ -82,8 +78,6 @@ func TestMaskHidesEverywhere(t *testing.T) {
 		t.Errorf("Hide returns %q", got)
 	}
 	h.Log(text)
-	h.Debug(text)
-	h.Notice(text, text)
 	h.Warning(text, text)
 	h.Error(text, text)
 	h.Group(text)()
@@ -139,7 +133,7 @@ func TestConcurrentUse(t *testing.T) {
 			for i := range each {
 				h.Log(fmt.Sprintf("line %d.%d", w, i))
 				h.Mask(fmt.Sprintf("secret-%d-%d", w, i))
-				h.Notice("", fmt.Sprintf("notice %d.%d", w, i))
+				h.Warning("", fmt.Sprintf("warning %d.%d", w, i))
 				if err := h.Output(fmt.Sprintf("out-%d-%d", w, i), "a\nb"); err != nil {
 					t.Error(err)
 				}
@@ -151,8 +145,8 @@ func TestConcurrentUse(t *testing.T) {
 	}
 	group.Wait()
 	s := runnertest.Read(stdout.String())
-	if len(s.Log) != workers*each || len(s.Named("notice")) != workers*each || len(s.Named("add-mask")) != workers*each {
-		t.Errorf("%d lines, %d notices, %d masks, want %d of each", len(s.Log), len(s.Named("notice")), len(s.Named("add-mask")), workers*each)
+	if len(s.Log) != workers*each || len(s.Named("warning")) != workers*each || len(s.Named("add-mask")) != workers*each {
+		t.Errorf("%d lines, %d warnings, %d masks, want %d of each", len(s.Log), len(s.Named("warning")), len(s.Named("add-mask")), workers*each)
 	}
 	outputs, err := runnertest.Outputs(files.read(t, "output"))
 	if err != nil || len(outputs) != workers*each {

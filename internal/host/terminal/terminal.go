@@ -22,8 +22,6 @@ import (
 type Host struct {
 	// Colour has titles of annotations stand out.
 	Colour bool
-	// Verbose has Debug print.
-	Verbose bool
 
 	stdout, stderr io.Writer
 	inputs         host.Inputs
@@ -38,15 +36,13 @@ var _ host.Host = (*Host)(nil)
 
 // New returns the host for a process with these two streams and the environment
 // that getenv reads. There is colour when standard error is a terminal and
-// NO_COLOR is unset (no-color.org), and debug text where RUNNER_DEBUG or
-// SYSTEM_DEBUG ask for it, as CI systems do.
+// NO_COLOR is unset (no-color.org).
 func New(stdout, stderr io.Writer, getenv func(string) string) *Host {
 	return &Host{
-		Colour:  isTerminal(stderr) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb",
-		Verbose: getenv("RUNNER_DEBUG") == "1" || strings.EqualFold(getenv("SYSTEM_DEBUG"), "true"),
-		stdout:  stdout,
-		stderr:  stderr,
-		inputs:  host.Env(getenv),
+		Colour: isTerminal(stderr) && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb",
+		stdout: stdout,
+		stderr: stderr,
+		inputs: host.Env(getenv),
 	}
 }
 
@@ -54,9 +50,6 @@ func isTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
-
-// Name implements [host.Host].
-func (h *Host) Name() string { return string(host.Terminal) }
 
 // Input implements [host.Host].
 func (h *Host) Input(name string) (value string, given bool) { return h.inputs(name) }
@@ -125,18 +118,6 @@ func (h *Host) Log(text string) {
 	defer h.mu.Unlock()
 	h.say("", text)
 }
-
-// Debug implements [host.Host].
-func (h *Host) Debug(message string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.Verbose {
-		h.say(h.paint("debug: ", "2"), message)
-	}
-}
-
-// Notice implements [host.Host].
-func (h *Host) Notice(title, message string) { h.annotate("notice", "36", title, message) }
 
 // Warning implements [host.Host].
 func (h *Host) Warning(title, message string) { h.annotate("warning", "33", title, message) }
