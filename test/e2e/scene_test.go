@@ -171,7 +171,7 @@ func (s *scene) ended(e harness.Ended) harness.Ended {
 	}
 	names := slices.Sorted(maps.Keys(e.Outputs))
 	var want []string
-	for _, doc := range report.OutputDocs {
+	for _, doc := range report.OutputDocs() {
 		want = append(want, doc.Name)
 	}
 	slices.Sort(want)
