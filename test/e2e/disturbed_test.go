@@ -38,9 +38,13 @@ func TestClusterInTrouble(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	jobs, err := harness.FollowJobs(t.Context(), w.API)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name string
-		run  func(*testing.T, *harness.World)
+		run  func(*testing.T, *harness.World, *harness.JobLog)
 	}{
 		{"quota of Jobs", jobQuota},
 		{"quota of pods", podQuota},
@@ -48,7 +52,7 @@ func TestClusterInTrouble(t *testing.T) {
 		{"API server down and up", down},
 		{"API server frozen", frozen},
 	} {
-		t.Run(test.name, func(t *testing.T) { test.run(t, w) })
+		t.Run(test.name, func(t *testing.T) { test.run(t, w, jobs) })
 	}
 }
 
@@ -100,8 +104,8 @@ func (s *scene) quota(resource string) (lift func()) {
 
 // jobQuota: the words of the quota reach the user. It is not a matter of
 // permission, and no Role is printed.
-func jobQuota(t *testing.T, w *harness.World) {
-	s := setIn(t, w, harness.Template{Name: "job-quota"})
+func jobQuota(t *testing.T, w *harness.World, jobs *harness.JobLog) {
+	s := setIn(t, w, jobs, harness.Template{Name: "job-quota"})
 	lift := s.quota("count/jobs.batch")
 	e := s.run()
 	s.expect(e, want{
@@ -118,8 +122,8 @@ func jobQuota(t *testing.T, w *harness.World) {
 
 // podQuota: the Job is there and cannot start. The wait is bounded, and goes on
 // with a re-run.
-func podQuota(t *testing.T, w *harness.World) {
-	s := setIn(t, w, harness.Template{Name: "pod-quota"})
+func podQuota(t *testing.T, w *harness.World, jobs *harness.JobLog) {
+	s := setIn(t, w, jobs, harness.Template{Name: "pod-quota"})
 	lift := s.quota("pods")
 	s.Inputs["timeout"] = "2s"
 	e := s.run()
@@ -138,8 +142,8 @@ func podQuota(t *testing.T, w *harness.World) {
 
 // restarted: the API server goes and comes back while the run waits, as in an
 // upgrade of the control plane.
-func restarted(t *testing.T, w *harness.World) {
-	s := setIn(t, w, harness.Template{Name: "restarted"})
+func restarted(t *testing.T, w *harness.World, jobs *harness.JobLog) {
+	s := setIn(t, w, jobs, harness.Template{Name: "restarted"})
 	s.args("sleep 3s")
 	run := s.start()
 	run.until("waiting for Job")
@@ -153,8 +157,8 @@ func restarted(t *testing.T, w *harness.World) {
 // before any control plane, there is something that lets nobody through before
 // the server is ready: one that has just begun to listen denies what it will
 // allow a moment later.
-func down(t *testing.T, w *harness.World) {
-	s := setIn(t, w, harness.Template{Name: "down"})
+func down(t *testing.T, w *harness.World, jobs *harness.JobLog) {
+	s := setIn(t, w, jobs, harness.Template{Name: "down"})
 	var ready atomic.Bool
 	s.behind().On(func(*http.Request) bool { return !ready.Load() }, -1, harness.Cut())
 	if err := w.Cluster.StopAPIServer(t.Context()); err != nil {
@@ -171,8 +175,8 @@ func down(t *testing.T, w *harness.World) {
 
 // frozen: the API server accepts connections and says nothing for longer than
 // a silence may last. That is noticed, and the run goes on when it is back.
-func frozen(t *testing.T, w *harness.World) {
-	s := setIn(t, w, harness.Template{Name: "frozen"})
+func frozen(t *testing.T, w *harness.World, jobs *harness.JobLog) {
+	s := setIn(t, w, jobs, harness.Template{Name: "frozen"})
 	s.args("sleep 1s")
 	s.Inputs["timeout"] = "5m"
 	run := s.start()

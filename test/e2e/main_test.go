@@ -20,6 +20,8 @@ var (
 	// in it: each test has a template, a purpose and a user of its own.
 	shared *cluster.Cluster
 	world  *harness.World
+	// worldJobs are all that were ever there in it.
+	worldJobs *harness.JobLog
 	// clients is whom the shared cluster trusts with client certificates.
 	clients *harness.Authority
 )
@@ -81,8 +83,13 @@ func (w inWorld) Run() int {
 		fmt.Fprintln(os.Stderr, "end-to-end tests: this machine is one that must have real containers (CI=true): run them as root on Linux")
 		return 1
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
 	var err error
-	if world, err = harness.NewWorld(context.Background(), shared, program, w.dir); err != nil {
+	if world, err = harness.NewWorld(ctx, shared, program, w.dir); err == nil {
+		worldJobs, err = harness.FollowJobs(ctx, world.API)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "end-to-end tests:", err)
 		return 1
 	}

@@ -153,7 +153,7 @@ func TestJobChangedWhileWaiting(t *testing.T) {
 	run.until("waiting for Job")
 	s.patch(path, map[string]any{"metadata": map[string]any{"annotations": map[string]any{"fdai.io/target-binding": strings.Repeat("0", 64)}}})
 	s.expect(run.wait(), want{
-		outcome: "refused", reason: "job-contract-changed", dispatched: true, records: asDispatched, created: 1,
+		outcome: "unknown", reason: "job-contract-changed", dispatched: true, records: asDispatched, created: 1,
 		says: []string{"fdai.io/target-binding"},
 	})
 }

@@ -22,7 +22,8 @@ import (
 // when it ends (ended), and of all of them together when the test does (over).
 type scene struct {
 	*harness.Scenario
-	t *testing.T
+	t    *testing.T
+	jobs *harness.JobLog
 
 	mu      sync.Mutex
 	secrets []string
@@ -34,9 +35,12 @@ type scene struct {
 
 // set makes a scenario of its own for a test, in the shared world. The
 // template's name is the test's.
-func set(t *testing.T, template harness.Template) *scene { return setIn(t, world, template) }
+func set(t *testing.T, template harness.Template) *scene {
+	t.Helper()
+	return setIn(t, world, worldJobs, template)
+}
 
-func setIn(t *testing.T, w *harness.World, template harness.Template) *scene {
+func setIn(t *testing.T, w *harness.World, jobs *harness.JobLog, template harness.Template) *scene {
 	t.Helper()
 	if template.Name == "" {
 		template.Name = label(t.Name())
@@ -45,7 +49,7 @@ func setIn(t *testing.T, w *harness.World, template harness.Template) *scene {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sc := &scene{Scenario: s, t: t, secrets: []string{s.Token}}
+	sc := &scene{Scenario: s, t: t, jobs: jobs, secrets: []string{s.Token}}
 	t.Cleanup(sc.over)
 	return sc
 }
@@ -290,29 +294,42 @@ func (s *scene) expectRecords(job string, want []string) {
 	}
 }
 
-// expectCreated counts the Jobs that were created, as the API server saw it.
+// expectCreated counts the Jobs that were created, as the API server showed it.
 func (s *scene) expectCreated(want int) {
 	s.t.Helper()
 	s.created, s.checked = want, true
-	created, err := s.Creates(s.t.Context())
+	if have := s.countCreated(s.t.Context()); len(have) != want {
+		s.t.Errorf("%d Jobs were created, want %d: %v", len(have), want, have)
+	}
+}
+
+// countCreated returns the Jobs that were created, by uid. The audit log may
+// know fewer of them: those whose creator was killed, or that a controller made.
+func (s *scene) countCreated(ctx context.Context) map[string]string {
+	s.t.Helper()
+	created, err := s.jobs.Created(ctx, s.Scenario)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if len(created) != want {
-		s.t.Errorf("%d Jobs were created, want %d: %+v", len(created), want, created)
+	audited, err := s.Creates(ctx)
+	if err != nil {
+		s.t.Fatal(err)
 	}
+	if len(audited) > len(created) {
+		s.t.Errorf("the audit log has %d creates, the watch %d: %+v", len(audited), len(created), audited)
+	}
+	return created
 }
 
 // over checks what holds of all runs together, and clears up.
 func (s *scene) over() {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	created, err := s.Creates(ctx)
-	if err != nil {
-		s.t.Error(err)
-	}
-	if !s.checked && !s.t.Failed() || s.checked && len(created) != s.created {
-		s.t.Errorf("in the end %d Jobs had been created, expected were %d (%t): %+v", len(created), s.created, s.checked, created)
+	switch created := s.countCreated(ctx); {
+	case !s.checked && !s.t.Failed():
+		s.t.Error("the test did not say how many Jobs it expects")
+	case s.checked && len(created) != s.created:
+		s.t.Errorf("in the end %d Jobs had been created, expected were %d: %v", len(created), s.created, created)
 	}
 	requests, err := s.Requests(ctx)
 	if err != nil {

@@ -16,7 +16,7 @@ func (s *scene) twin() *scene {
 	copied := *s.Scenario
 	copied.Inputs = maps.Clone(s.Inputs)
 	copied.Inputs["work-dir"] = filepath.Join(s.Dir, "records-of-the-twin")
-	return &scene{Scenario: &copied, t: s.t, secrets: s.secrets}
+	return &scene{Scenario: &copied, t: s.t, jobs: s.jobs, secrets: s.secrets}
 }
 
 // TestTwoWithOneWorkFolder: the second one is told at once.

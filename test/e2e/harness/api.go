@@ -68,6 +68,20 @@ func (a *API) Do(ctx context.Context, method, path string, body any) (Object, er
 
 // Raw is Do for an answer that is no object.
 func (a *API) Raw(ctx context.Context, method, path string, body any) ([]byte, error) {
+	resp, err := a.open(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	return answer, nil
+}
+
+// open sends a request and returns an answer that is 2xx, to be read and closed.
+func (a *API) open(ctx context.Context, method, path string, body any) (*http.Response, error) {
 	var content io.Reader
 	if body != nil {
 		b, err := json.Marshal(body)
@@ -89,19 +103,19 @@ func (a *API) Raw(ctx context.Context, method, path string, body any) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", method, path, err)
 	}
-	if resp.StatusCode/100 != 2 {
-		var status struct{ Message string }
-		if json.Unmarshal(answer, &status) != nil {
-			status.Message = string(answer)
-		}
-		return nil, fmt.Errorf("%s %s: %w", method, path, &StatusError{resp.StatusCode, status.Message})
+	var status struct{ Message string }
+	if json.Unmarshal(answer, &status) != nil {
+		status.Message = string(answer)
 	}
-	return answer, nil
+	return nil, fmt.Errorf("%s %s: %w", method, path, &StatusError{resp.StatusCode, status.Message})
 }
 
 // Get reads an object.
