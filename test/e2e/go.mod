@@ -9,7 +9,7 @@ require (
 
 require (
 	github.com/yuin/goldmark v1.8.7
-	golang.org/x/sync v0.25.0 // indirect
+	golang.org/x/sync v0.25.0
 	golang.org/x/sys v0.50.0 // indirect
 )
 
