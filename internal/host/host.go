@@ -25,7 +25,7 @@ type Host interface {
 	// Summary shows the report of the run where people look for it.
 	Summary(Report) error
 	// Mask hides the secret, and each line of it, in everything that follows.
-	// Lines shorter than [MinMask] are left alone.
+	// Lines shorter than [secret.MinLength] are left alone.
 	Mask(secret string)
 	// Hide returns text without the secrets that were given to Mask: for text
 	// that is cut or escaped before it comes to the host.

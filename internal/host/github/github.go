@@ -16,6 +16,7 @@ import (
 	"github.com/sethvargo/go-githubactions"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/host"
+	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
 
 // Host is a step of a GitHub workflow.
@@ -23,7 +24,7 @@ type Host struct {
 	action *githubactions.Action
 	getenv func(string) string
 	inputs host.Inputs
-	masks  host.Masks
+	masks  secret.Set
 
 	// random returns a text that nobody can guess.
 	random func() string

@@ -16,6 +16,7 @@ import (
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
 	"github.com/aks-oneshot/aks-oneshot/internal/host"
+	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
 
 // Host is a terminal.
@@ -25,7 +26,7 @@ type Host struct {
 
 	stdout, stderr io.Writer
 	inputs         host.Inputs
-	masks          host.Masks
+	masks          secret.Set
 	// mu keeps what is printed whole and in order.
 	mu sync.Mutex
 	// indent sets the lines of a group off.

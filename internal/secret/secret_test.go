@@ -1,15 +1,13 @@
-package host_test
+package secret
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/aks-oneshot/aks-oneshot/internal/host"
 )
 
-func TestMasks(t *testing.T) {
+func TestHide(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name       string
@@ -31,36 +29,36 @@ func TestMasks(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			var m host.Masks
-			for _, s := range tt.secrets {
-				m.Add(s)
+			var s Set
+			for _, secret := range tt.secrets {
+				s.Add(secret)
 			}
-			if got := m.Hide(tt.text); got != tt.want {
+			if got := s.Hide(tt.text); got != tt.want {
 				t.Errorf("Hide(%q) = %q, want %q", tt.text, got, tt.want)
 			}
 		})
 	}
 }
 
-func TestMasksAddTellsWhatIsNew(t *testing.T) {
+func TestAddTellsWhatIsNew(t *testing.T) {
 	t.Parallel()
-	var m host.Masks
-	if diff := cmp.Diff([]string{"one", "two"}, m.Add("one\ntwo\none")); diff != "" {
+	var s Set
+	if diff := cmp.Diff([]string{"one", "two"}, s.Add("one\ntwo\none")); diff != "" {
 		t.Errorf("first (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"three"}, m.Add("two\nthree")); diff != "" {
+	if diff := cmp.Diff([]string{"three"}, s.Add("two\nthree")); diff != "" {
 		t.Errorf("second (-want +got):\n%s", diff)
 	}
 }
 
-func FuzzMasks(f *testing.F) {
+func FuzzHide(f *testing.F) {
 	f.Add("secret", "other", "a secret and anotherother")
 	f.Add("aaa", "aaaa", "aaaaaaa")
 	f.Add("***", "a**", "a***")
 	f.Fuzz(func(t *testing.T, one, two, text string) {
-		var m host.Masks
-		added := append(m.Add(one), m.Add(two)...)
-		hidden := m.Hide(text)
+		var s Set
+		added := append(s.Add(one), s.Add(two)...)
+		hidden := s.Hide(text)
 		for _, secret := range added {
 			// What stands next to a "***" may spell a secret made of asterisks.
 			if !strings.Contains(secret, "*") && strings.Contains(hidden, secret) {
@@ -71,4 +69,24 @@ func FuzzMasks(f *testing.F) {
 			t.Errorf("%q became %q though nothing is hidden", text, hidden)
 		}
 	})
+}
+
+func TestOfAddress(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string][]string{
+		"":                                nil,
+		"http://proxy.example:3128":       nil,
+		"https://u:hunter2@proxy:3128":    {"hunter2", "dTpodW50ZXIy"},
+		"u:hunter2@proxy:3128":            {"hunter2", "dTpodW50ZXIy"},
+		"socks5://u:p%40ss%2f@proxy:1080": {"p%40ss%2f", "p@ss/", "dTpwQHNzLw=="},
+		"http://u:p@ss#/%zz@proxy":        {"p@ss#/%zz", "dTpwQHNzIy8leno="},
+		"http://token@proxy":              {"token", "OnRva2Vu"},
+		"http://token:@proxy":             {"token", "OnRva2Vu"},
+		"http://@proxy":                   nil,
+		"http://:@proxy":                  nil,
+	} {
+		if diff := cmp.Diff(want, OfAddress(address)); diff != "" {
+			t.Errorf("%s (-want +have):\n%s", address, diff)
+		}
+	}
 }
