@@ -1,29 +1,21 @@
 package main
 
 import (
-	"encoding/base64"
 	"strings"
 
-	"k8s.io/client-go/rest"
+	"github.com/aks-oneshot/aks-oneshot/internal/host"
+	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
 
-// secrets returns everything in a connection that must not be seen, in each
-// form in which it could be: a private key is one thing in a kubeconfig and
-// another, line by line, in PEM. The lines around a PEM block are no secret.
-func secrets(cfg *rest.Config) []string {
-	var out []string
-	for _, s := range []string{cfg.BearerToken, cfg.Password} {
-		if s != "" {
-			out = append(out, s, base64.StdEncoding.EncodeToString([]byte(s)))
-		}
-	}
-	if len(cfg.KeyData) > 0 {
-		out = append(out, base64.StdEncoding.EncodeToString(cfg.KeyData))
-		for line := range strings.Lines(string(cfg.KeyData)) {
-			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "-----") {
-				out = append(out, line)
+// maskProxies masks what is secret in the addresses of proxies, whichever of
+// them is used: that depends on the server's address, which is not known yet,
+// and what other steps print is masked too.
+func maskProxies(h host.Host, getenv func(string) string) {
+	for _, name := range []string{"HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"} {
+		for _, key := range []string{name, strings.ToLower(name)} {
+			for _, s := range secret.OfAddress(getenv(key)) {
+				h.Mask(s)
 			}
 		}
 	}
-	return out
 }

@@ -73,6 +73,7 @@ func (s *session) guarded(ctx context.Context) {
 
 // execute is the flow of a run: inputs, credential, records, engine.
 func (s *session) execute(ctx context.Context) (oneshot.Result, error) {
+	maskProxies(s.host, s.source.Getenv)
 	c, err := config.Read(s.source)
 	s.report.Facts = facts(c)
 	// Also with inputs that are wrong: the others are told, and a secret among
@@ -115,14 +116,12 @@ func (s *session) connect(k config.Kubeconfig) (*cluster.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, secret := range secrets(cfg) {
-		s.host.Mask(secret)
-	}
 	if server, err := url.Parse(cfg.Host); err == nil {
 		s.report.Facts.Cluster = server.Host
 	}
 	v, _ := buildVersion(debug.ReadBuildInfo())
-	return cluster.New(cfg, cluster.WithVersion(strings.Trim(v, "()")), cluster.WithNotify(s.host.Log))
+	return cluster.New(cfg, cluster.WithVersion(strings.Trim(v, "()")),
+		cluster.WithMask(s.host.Mask), cluster.WithNotify(s.host.Log))
 }
 
 // kubeconfigFailure tells why a kubeconfig could not be read.

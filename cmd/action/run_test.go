@@ -306,6 +306,36 @@ func TestASecretIsHiddenWhenAnotherInputIsWrong(t *testing.T) {
 	s.expectUntouched(t, server)
 }
 
+// A server may repeat a token where what it says is shortened.
+func TestASecretInAServersMessageIsHiddenBeforeItIsShortened(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, complete)
+	server.refusals["get cronjobs"] = refusal{400, strings.Repeat("x", 1000) + " " + token}
+	e := newStep(t, server).run(t.Context(), t)
+	e.expect(t, 3, "outcome", "refused", "reason", "template-unavailable")
+	e.expectError(t, "template-unavailable", "x ***")
+}
+
+func TestThePasswordsOfProxiesAreHidden(t *testing.T) {
+	t.Parallel()
+	const kubeconfigs, environments = "hunter2-in-the-kubeconfig", "hunter2-in-the-environment"
+	server := newAPIServer(t, complete)
+	s := newStep(t, server)
+	delete(s.env, "INPUT_KUBECONFIG")
+	// It does not answer, so that the run ends early.
+	s.env["INPUT_KUBECONFIG-CONTENT"] = strings.Replace(server.kubeconfig(), `"server"`, `"proxy-url":"http://u:`+kubeconfigs+`@127.0.0.1:1","server"`, 1)
+	s.env["INPUT_TIMEOUT"], s.env["https_proxy"] = "1s", "http://u:"+environments+"@proxy.example:3128"
+	s.env["INPUT_ARGS"] = "--a=" + kubeconfigs + "\n--b=" + environments
+	e := s.run(t.Context(), t)
+	e.expect(t, 3, "outcome", "refused", "reason", "cluster-unreachable")
+	for _, secret := range []string{kubeconfigs, environments} {
+		expectSecret(t, secret, e.log, e.raw, e.summary)
+		if !strings.Contains(e.log, "::add-mask::"+secret+"\n") {
+			t.Errorf("the runner is not told to mask %s", secret)
+		}
+	}
+}
+
 func TestRunRefusesAKubeconfigThatIsNotPrivate(t *testing.T) {
 	t.Parallel()
 	server := newAPIServer(t, complete)

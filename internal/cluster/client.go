@@ -20,6 +20,7 @@ import (
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
+	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
 
 // Client speaks to one API server. It is safe for concurrent use, and sends all
@@ -39,6 +40,11 @@ type Client struct {
 	notify func(string)
 	tellMu sync.Mutex
 	told   map[string]bool
+
+	// secrets are the client's own credentials, and mask is told each one.
+	secrets secret.Set
+	mask    func(string)
+	maskMu  sync.Mutex
 }
 
 var _ oneshot.Cluster = (*Client)(nil)
@@ -137,7 +143,9 @@ func New(cfg *rest.Config, options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, failure.New(failure.ConfigInvalid, "connecting to %s: %w", base.Host, err)
 	}
+	c.learn(credentials(cfg, base)...)
 	if c.conns, err = newConnections(cfg, &c.times); err == nil {
+		c.conns.sending = c.learnSent
 		c.rt, err = rest.HTTPWrappersForConfig(cfg, c.conns)
 	}
 	if err != nil {

@@ -22,6 +22,9 @@ const maxHeader = 256 << 10
 type connections struct {
 	current atomic.Pointer[transport]
 	make    func() transport
+	// sending, if not nil, is shown each request as it is sent, credential and
+	// all.
+	sending func(*http.Request)
 	// dialing is held by the one request that may be making a connection.
 	dialing chan struct{}
 }
@@ -83,6 +86,9 @@ type exchangeKey struct{}
 // the next one finds the connection that the one before it made, and shares it
 // where it is HTTP/2.
 func (c *connections) RoundTrip(req *http.Request) (*http.Response, error) {
+	if c.sending != nil {
+		c.sending(req)
+	}
 	ctx := req.Context()
 	select {
 	case c.dialing <- struct{}{}:

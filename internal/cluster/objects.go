@@ -55,15 +55,15 @@ func (c *Client) get(ctx context.Context, r resource, namespace, name string, ti
 
 // object parses the body of a 2xx answer to the call. One that is not the object
 // in question is no answer: a create may have had its effect all the same.
-func (c call) object(body []byte) (contract.Object, error) {
+func (c *Client) object(call call, body []byte) (contract.Object, error) {
 	object, err := contract.ParseObject(body)
 	switch {
-	case err == nil && c.answeredBy(object):
+	case err == nil && call.answeredBy(object):
 		return object, nil
 	case err == nil:
 		return nil, errors.New("the answer is not the object that was asked for")
 	case page.Match(body):
-		return nil, fmt.Errorf("the answer is not that of a Kubernetes API server: %s", foreign(body))
+		return nil, fmt.Errorf("the answer is not that of a Kubernetes API server: %s", c.foreign(body))
 	}
 	return nil, fmt.Errorf("the answer cannot be read: %w", err)
 }

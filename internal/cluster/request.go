@@ -94,7 +94,7 @@ func (c *Client) do(ctx context.Context, call call, timeout time.Duration) (cont
 	if int64(len(body)) > c.maxObject {
 		return nil, call.failed(oneshot.Unavailable, resp.StatusCode, fmt.Errorf("the answer is larger than %d bytes", c.maxObject))
 	}
-	object, err := call.object(body)
+	object, err := c.object(call, body)
 	if err != nil && limited.Err() != nil {
 		// Hanging up made the server end its answer where it was.
 		return nil, c.transportError(ctx, limited, call, x, resp.StatusCode, err)
@@ -140,7 +140,7 @@ func (c *Client) send(ctx, limited context.Context, call call) (*http.Response, 
 	defer func() { _ = resp.Body.Close() }()
 	// What can be had of the body explains the status, which counts by itself.
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxStatus))
-	return nil, nil, statusError(call, resp.StatusCode, resp.Header, body)
+	return nil, nil, c.statusError(call, resp.StatusCode, resp.Header, body)
 }
 
 // warn hands on what the API server warns of: deprecated versions, policies
@@ -154,7 +154,7 @@ func (c *Client) warn(headers []string) {
 	warnings, _ := utilnet.ParseWarningHeaders(headers)
 	for _, w := range warnings {
 		if w.Code == 299 && w.Text != "" {
-			c.tell("warning from the API server: %s", clean(w.Text, maxMessage))
+			c.tell("warning from the API server: %s", c.clean(w.Text, maxMessage))
 		}
 	}
 }

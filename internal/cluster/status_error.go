@@ -19,12 +19,12 @@ import (
 // statusError tells what an answer that is not 2xx means. Its body is a Status,
 // or anything else when it comes from something between here and the server.
 // https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
-func statusError(call call, code int, header http.Header, body []byte) *oneshot.CallError {
+func (c *Client) statusError(call call, code int, header http.Header, body []byte) *oneshot.CallError {
 	status, ok := parseStatus(body)
 	if !ok {
-		return foreignError(call, code, header, body)
+		return c.foreignError(call, code, header, body)
 	}
-	err := statusMeaning(call, code, status)
+	err := c.statusMeaning(call, code, status)
 	err.RetryAfter = retryAfter(header, status)
 	return err
 }
@@ -35,13 +35,13 @@ func parseStatus(body []byte) (status metav1.Status, ok bool) {
 }
 
 // statusMeaning tells what a Status of the API server means.
-func statusMeaning(call call, code int, status metav1.Status) *oneshot.CallError {
-	message := clean(status.Message, maxMessage)
+func (c *Client) statusMeaning(call call, code int, status metav1.Status) *oneshot.CallError {
+	message := c.clean(status.Message, maxMessage)
 	if message == "" {
-		message = strings.TrimSpace(fmt.Sprintf("%s %s", http.StatusText(code), clean(string(status.Reason), maxForeign)))
+		message = strings.TrimSpace(fmt.Sprintf("%s %s", http.StatusText(code), c.clean(string(status.Reason), maxForeign)))
 	}
 	err := call.failed(kindOf(call, code, status), code, errors.New(message))
-	err.Reason = clean(string(status.Reason), maxForeign)
+	err.Reason = c.clean(string(status.Reason), maxForeign)
 	return err
 }
 
@@ -95,14 +95,14 @@ func absent(call call, status metav1.Status) bool {
 
 // foreignError is an answer that is not the API server's. Its code decides, but
 // it is nobody's word on whether an object is there, or who may do what to it.
-func foreignError(call call, code int, header http.Header, body []byte) *oneshot.CallError {
+func (c *Client) foreignError(call call, code int, header http.Header, body []byte) *oneshot.CallError {
 	text := "the answer is not that of a Kubernetes API server"
 	if code/100 == 3 {
 		text += ", but a redirect"
 		if to, err := url.Parse(header.Get("Location")); err == nil && to.Host != "" {
-			text += " to " + clean(to.Host, maxForeign)
+			text += " to " + c.clean(to.Host, maxForeign)
 		}
-	} else if said := foreign(body); said != "" {
+	} else if said := c.foreign(body); said != "" {
 		text += ": " + said
 	}
 	kind := kindOfCode(code)

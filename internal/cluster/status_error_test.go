@@ -47,7 +47,7 @@ func TestAnswersOfTheAPIServer(t *testing.T) {
 				namespace = "missing"
 			}
 			c := call{verb: test.verb, resource: jobs, namespace: namespace, name: "x"}
-			err := statusError(c, test.code, http.Header{}, testdata(t, "status/"+test.file+".json"))
+			err := new(Client).statusError(c, test.code, http.Header{}, testdata(t, "status/"+test.file+".json"))
 			wantCallError(t, err, test.kind, test.text)
 			if err.Status != test.code || err.Reason == "" {
 				t.Errorf("status %d, reason %q", err.Status, err.Reason)
@@ -77,7 +77,7 @@ func TestRefusalsByAuthorizationAndByAdmission(t *testing.T) {
 	for kind, messages := range map[oneshot.Kind][]string{oneshot.Denied: denied, oneshot.Rejected: rejected} {
 		for _, message := range messages {
 			body := statusBody(http.StatusForbidden, "Forbidden", message)
-			err := statusError(call{verb: "create", resource: jobs, namespace: "n", name: "x"}, http.StatusForbidden, nil, body)
+			err := new(Client).statusError(call{verb: "create", resource: jobs, namespace: "n", name: "x"}, http.StatusForbidden, nil, body)
 			if err.Kind != kind {
 				t.Errorf("kind %d, want %d: %s", err.Kind, kind, message)
 			}
@@ -114,7 +114,7 @@ func TestAnswersOfSomethingElse(t *testing.T) {
 		{"create", 502, "\x00\xff\xfe::set-output name=x::y\n\x1b[2J" + strings.Repeat("a", 1<<20), oneshot.Unavailable, "…"},
 	}
 	for _, test := range tests {
-		err := statusError(call{verb: test.verb, resource: jobs, namespace: "n", name: "x"}, test.code, http.Header{}, []byte(test.body))
+		err := new(Client).statusError(call{verb: test.verb, resource: jobs, namespace: "n", name: "x"}, test.code, http.Header{}, []byte(test.body))
 		wantCallError(t, err, test.kind, test.text)
 		if text := err.Error(); len(text) > 500 || strings.ContainsAny(text, "\x00\x1b\n\r") || !utf8.ValidString(text) {
 			t.Errorf("%d bytes: %q", len(text), text)
@@ -125,7 +125,7 @@ func TestAnswersOfSomethingElse(t *testing.T) {
 func TestConflictMayBeTriedAgain(t *testing.T) {
 	t.Parallel()
 	body := statusBody(http.StatusConflict, "Conflict", `Operation cannot be fulfilled on resourcequotas "q": the object has been modified`)
-	err := statusError(call{verb: "create", resource: jobs, namespace: "n", name: "x"}, http.StatusConflict, nil, body)
+	err := new(Client).statusError(call{verb: "create", resource: jobs, namespace: "n", name: "x"}, http.StatusConflict, nil, body)
 	wantCallError(t, err, oneshot.Throttled, "resourcequotas")
 }
 
@@ -164,7 +164,7 @@ func TestRetryAfter(t *testing.T) {
 func TestMessagesAreOneShortLine(t *testing.T) {
 	t.Parallel()
 	body := statusBody(400, "BadRequest", "first\nsecond\t\u202ethird\u0000 \x1b[31m"+strings.Repeat("ü", 5000))
-	err := statusError(call{verb: "create", resource: jobs, namespace: "n", name: "x"}, 400, nil, body)
+	err := new(Client).statusError(call{verb: "create", resource: jobs, namespace: "n", name: "x"}, 400, nil, body)
 	text := err.Err.Error()
 	if !strings.HasPrefix(text, "first second third [31mü") || len([]rune(text)) != maxMessage+1 {
 		t.Errorf("%d characters: %.60s", len([]rune(text)), text)

@@ -96,7 +96,7 @@ func (c *Client) receive(ctx context.Context, call call, events chan<- event) er
 			return c.transportError(ctx, ctx, call, x, 0, fmt.Errorf("the watch was cut off: %w", err))
 		}
 		if frame.Type == eventError {
-			return frameError(call, frame.Object)
+			return c.frameError(call, frame.Object)
 		}
 		object, err := contract.ParseObject(frame.Object)
 		if err != nil {
@@ -112,12 +112,12 @@ func (c *Client) receive(ctx context.Context, call call, events chan<- event) er
 
 // frameError tells what an ERROR event means: it holds a Status like an answer
 // of its own.
-func frameError(call call, body []byte) error {
+func (c *Client) frameError(call call, body []byte) error {
 	status, ok := parseStatus(body)
 	if !ok {
 		return call.failed(oneshot.Unavailable, 0, errors.New("the watch ended with an error that cannot be read"))
 	}
-	err := statusMeaning(call, int(status.Code), status)
+	err := c.statusMeaning(call, int(status.Code), status)
 	err.RetryAfter = retryAfter(nil, status)
 	return err
 }

@@ -15,10 +15,10 @@ const (
 	maxForeign = 200
 )
 
-// clean makes one line of at most limit characters of a text that others wrote,
+// shorten makes one line of at most limit characters of a text that others wrote,
 // without what could command a terminal: everything that is not printable is
 // white space.
-func clean(text string, limit int) string {
+func shorten(text string, limit int) string {
 	// A character has at most 4 bytes; the rest is not worth looking at.
 	if len(text) > 8*limit {
 		text = text[:8*limit]
@@ -38,11 +38,10 @@ var (
 	page   = regexp.MustCompile(`(?i)^\s*<(?:!doctype|html|head|body|\?xml|h1)\b`)
 )
 
-// foreign shortens a body that is not the API server's, such as a proxy's page.
-func foreign(body []byte) string {
-	text := string(body)
+// withoutMarkup returns the text of a page, and any other text as it is.
+func withoutMarkup(text string) string {
 	if page.MatchString(text) {
-		text = markup.ReplaceAllString(text, " ")
+		return markup.ReplaceAllString(text, " ")
 	}
-	return clean(text, maxForeign)
+	return text
 }
