@@ -17,6 +17,10 @@ type Object map[string]any
 // it, and everything that walks a value recursively relies on it.
 const maxDepth = 200
 
+// maxValues bounds the number of values in a document. What etcd can hold has
+// fewer; without the bound a few megabytes of text take hundreds in memory.
+const maxValues = 200_000
+
 // Parse decodes one JSON document without losing anything a digest depends on:
 // numbers keep their spelling, and of duplicate keys the last one wins. Text
 // that has no exact Unicode value (invalid UTF-8, a lone surrogate) is refused.
@@ -54,9 +58,10 @@ func ParseObject(data []byte) (Object, error) {
 }
 
 // scan refuses what encoding/json would accept and change: surrogate escapes
-// that are not a pair, which it replaces, and nesting past maxDepth.
+// that are not a pair, which it replaces, nesting past maxDepth and more than
+// maxValues values.
 func scan(data []byte) error {
-	depth, inString, high := 0, false, false
+	depth, values, inString, high := 0, 0, false, false
 	for i := 0; i < len(data); i++ {
 		c := data[i]
 		if !inString {
@@ -67,8 +72,14 @@ func scan(data []byte) error {
 				if depth++; depth > maxDepth {
 					return fmt.Errorf("nested deeper than %d levels", maxDepth)
 				}
+				values++
+			case ',':
+				values++
 			case '}', ']':
 				depth--
+			}
+			if values > maxValues {
+				return fmt.Errorf("more than %d values", maxValues)
 			}
 			continue
 		}

@@ -99,3 +99,19 @@ func TestSuccessorHasItsOwnNameAndEnvironment(t *testing.T) {
 		t.Errorf("the successor is %+v (%v)", s, err)
 	}
 }
+
+func TestDocumentsHaveBounds(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"deep":   strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1),
+		"many":   "[" + strings.Repeat("1,", maxValues+1) + "1]",
+		"nested": "[" + strings.Repeat("{},", maxValues) + "1]",
+	} {
+		if _, err := Parse([]byte(text)); err == nil {
+			t.Errorf("a %s document is accepted", name)
+		}
+	}
+	if _, err := Parse([]byte("[" + strings.Repeat(`"a,[{",`, 1000) + "1]")); err != nil {
+		t.Errorf("what is in strings does not count: %v", err)
+	}
+}

@@ -60,17 +60,6 @@ const (
 	Unreachable
 )
 
-// hadNoEffect reports whether a create that failed in this way is sure not to
-// have made a Job, and not to make one later.
-func (k Kind) hadNoEffect() bool {
-	switch k {
-	case Rejected, NotFound, Denied, Throttled, Unreachable:
-		return true
-	case AlreadyExists, Unavailable, TimedOut:
-	}
-	return false
-}
-
 // CallError is a request to the API server that did not succeed.
 type CallError struct {
 	// Verb and Resource are Kubernetes' own words: get jobs.batch.

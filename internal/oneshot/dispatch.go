@@ -99,7 +99,9 @@ func (x *execution) mayCreate(ctx context.Context, w window) error {
 	if err := x.stopped(); err != nil {
 		return err
 	}
-	if ctx.Err() != nil {
+	// The deadline itself is asked, too: after the process stood still, the timer
+	// that ends the context may not have fired yet.
+	if deadline, ok := ctx.Deadline(); ctx.Err() != nil || ok && !time.Now().Before(deadline) {
 		return failure.New(failure.DeadlineExceeded, "the time was up before Job %s/%s could be created", x.Namespace, x.Name)
 	}
 	if !w.open(x.now()) {

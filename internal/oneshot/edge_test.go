@@ -109,7 +109,7 @@ func suspended(t time.Time, d time.Duration) time.Time {
 		ext  int64
 	}
 	later := t.Add(d)
-	(*fields)(unsafe.Pointer(&later)).ext = (*fields)(unsafe.Pointer(&t)).ext //nolint:gosec // see above
+	(*fields)(unsafe.Pointer(&later)).ext = (*fields)(unsafe.Pointer(&t)).ext
 	return later
 }
 
@@ -120,20 +120,6 @@ func twoTries(p *Plan, _ *Engine) {
 func TestWhatOneExecutionDidIsNotSaidOfItsSuccessor(t *testing.T) {
 	t.Parallel()
 	s := newStub(fails)
-	s.read = func(n int) error {
-		if n > 1 {
-			return answer(Denied, 403, "no")
-		}
-		return nil
-	}
-	s.run(t, twoTries, func(t *testing.T, result Result, err error) {
-		wants(failure.PermissionDenied, Refused)(t, result, err)
-		if result.Dispatched || result.JobUID != "" || result.Successor != 1 {
-			t.Errorf("the result tells of the predecessor: %+v", result)
-		}
-	})
-
-	s = newStub(fails)
 	s.world.fate["inventory-retry-1"] = succeeds
 	s.run(t, nil, wants(failure.JobFailed, Failed))
 	s.run(t, twoTries, func(t *testing.T, result Result, err error) {
@@ -142,6 +128,47 @@ func TestWhatOneExecutionDidIsNotSaidOfItsSuccessor(t *testing.T) {
 			t.Errorf("the result is %+v, want a successor that was observed", result)
 		}
 	})
+}
+
+// A successor that is refused does not undo that its predecessor ran and failed.
+func TestASuccessorThatIsNotStartedLeavesAFailedJob(t *testing.T) {
+	t.Parallel()
+	denied := func(s *stub) {
+		s.read = func(n int) error {
+			if n > 1 {
+				return answer(Denied, 403, "no")
+			}
+			return nil
+		}
+	}
+	afterTheFirst := func(s *stub, change func(contract.Object)) {
+		reads := 0
+		s.cronJob = func() error {
+			if reads++; reads == 2 {
+				change(s.world.cronJob)
+			}
+			return nil
+		}
+	}
+	for code, prepare := range map[failure.Code]func(*stub){
+		failure.PermissionDenied: denied,
+		failure.TemplateDrift: func(s *stub) {
+			afterTheFirst(s, func(o contract.Object) { o["spec"].(map[string]any)["schedule"] = "1 * * * *" })
+		},
+		failure.ConfigInvalid: func(s *stub) { afterTheFirst(s, func(o contract.Object) { o["spec"] = nil }) },
+	} {
+		s := newStub(fails)
+		prepare(s)
+		s.run(t, twoTries, func(t *testing.T, result Result, err error) {
+			wants(code, Failed)(t, result, err)
+			if !result.Dispatched || result.JobUID == "" || result.Successor != 0 || result.Evidence == nil {
+				t.Errorf("the result does not tell of the Job that failed: %+v", result)
+			}
+			if !strings.Contains(err.Error(), "its successor 1 was not started") {
+				t.Errorf("the failure does not tell why there was to be a successor: %v", err)
+			}
+		})
+	}
 }
 
 func TestAStopBetweenExecutionsLeavesNothingRunning(t *testing.T) {

@@ -77,7 +77,11 @@ func (r *run) callFailure(code failure.Code, err error) error {
 			return failure.New(failure.ClusterUnreachable, "%w", err)
 		}
 	}
-	return failure.New(code, "%w", err)
+	e := failure.New(code, "%w", err)
+	if call != nil && call.Kind == Throttled {
+		e = e.WithFix("The API server is busy: run again later, or give a longer timeout")
+	}
+	return e
 }
 
 // storeFailure tells a store's failure. Only one that says what it is goes

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -136,7 +137,7 @@ func (s schedule) play(t *testing.T) (calls []string, broken []string) {
 		w.fate["inventory"], w.fate["inventory-retry-1"] = s.first, s.successor
 		var past []*process
 		for n := range matrixRuns {
-			p := &process{world: w, seen: map[string]int{}, folder: fmt.Sprint(n % max(s.folders, 1))}
+			p := &process{world: w, seen: map[string]int{}, folder: strconv.Itoa(n % max(s.folders, 1))}
 			if n < len(s.faults) {
 				p.fault = s.faults[n]
 			}

@@ -56,7 +56,7 @@ var mutations = []mutation{
 	},
 	{
 		"a create is sent after the deadline", "dispatch.go",
-		"	if ctx.Err() != nil {\n		return failure.New(failure.DeadlineExceeded,", "	if x.now().IsZero() {\n		return failure.New(failure.DeadlineExceeded,",
+		"ctx.Err() != nil || ok && !time.Now().Before(deadline)", "ok && deadline.IsZero()",
 		"promise 6",
 	},
 	{

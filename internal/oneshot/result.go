@@ -14,12 +14,13 @@ type Outcome string
 const (
 	// Succeeded: the Job is Complete.
 	Succeeded Outcome = "succeeded"
-	// Failed: the Job, and every successor there was to be, failed.
+	// Failed: the Job failed, and every successor there was to be failed too or
+	// was not started; the failure's code tells which.
 	Failed Outcome = "failed"
 	// Invalid: the input was not usable. Nothing was changed.
 	Invalid Outcome = "invalid"
 	// Refused: something was not as reviewed or recorded, or could not be had.
-	// This run dispatched nothing, or nothing more after a Job that failed.
+	// This run dispatched nothing.
 	Refused Outcome = "refused"
 	// Unknown: a Job may run, or may have run, and how it ended is not known.
 	Unknown Outcome = "unknown"

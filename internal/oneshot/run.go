@@ -2,6 +2,7 @@ package oneshot
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -20,9 +21,22 @@ func (e *Engine) Run(ctx context.Context, plan Plan) (Result, error) {
 	start := time.Now()
 	r := &run{Engine: e, caller: ctx}
 	err := r.plan(ctx, plan)
-	r.result.Outcome = outcomeOf(failure.CodeOf(err), r.exposure)
+	r.result.Outcome = r.outcome(failure.CodeOf(err))
 	r.result.Duration = time.Since(start)
 	return r.result, err
+}
+
+// outcome says what a failure means for the run. A successor that was refused
+// does not undo that its predecessor ran and failed.
+func (r *run) outcome(code failure.Code) Outcome {
+	o := outcomeOf(code, r.exposure)
+	if r.failed && (o == Refused || o == Invalid) {
+		if r.exposure != nothing {
+			return Unknown
+		}
+		return Failed
+	}
+	return o
 }
 
 // run is one call of [Engine.Run].
@@ -31,7 +45,9 @@ type run struct {
 	caller   context.Context
 	result   Result
 	exposure exposure
-	notes    sync.Mutex
+	// failed is set once an execution failed that has a successor.
+	failed bool
+	notes  sync.Mutex
 }
 
 func (r *run) plan(ctx context.Context, plan Plan) error {
@@ -40,17 +56,34 @@ func (r *run) plan(ctx context.Context, plan Plan) error {
 	}
 	request := plan.Request
 	for n := 0; ; n++ {
+		predecessor := r.result
 		r.result.Successor = n
 		err := r.execute(ctx, request, plan.Timeout)
+		if n > 0 && err != nil && r.exposure == nothing && r.result.Evidence == nil {
+			// The successor never came to be. What is known is how its
+			// predecessor ended.
+			r.result = predecessor
+			return notStarted(err, predecessor.Execution.Name, n)
+		}
 		if failure.CodeOf(err) != failure.JobFailed || n == plan.Successors {
 			return err
 		}
+		r.failed = true
 		var invalid error
 		if request, invalid = plan.Request.Successor(n+1, plan.SuccessorEnvironments[n]); invalid != nil {
 			return invalid
 		}
 		r.notify(EventSuccessor, "%s failed; starting successor %d of %d", r.result.Execution.Name, n+1, plan.Successors)
 	}
+}
+
+// notStarted tells a failure that came before its successor's create together
+// with why there was to be a successor.
+func notStarted(err error, predecessor string, n int) error {
+	e := coded(err)
+	c := *e
+	c.Message = fmt.Sprintf("Job %s failed, and its successor %d was not started: %s", predecessor, n, e.Message)
+	return &c
 }
 
 // validate refuses a plan that could only be found out to be impossible later,

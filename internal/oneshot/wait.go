@@ -76,6 +76,9 @@ func (x *execution) waitFailure(ctx context.Context, err error) error {
 	return x.callFailure(failure.ReadbackFailed, err)
 }
 
+// maxReasons bounds what reasons tells, in bytes: it is the server's text.
+const maxReasons = 500
+
 // reasons tells the conditions of terminal evidence in a message.
 func reasons(evidence contract.Object) string {
 	var told []string
@@ -94,5 +97,9 @@ func reasons(evidence contract.Object) string {
 	if len(told) == 0 {
 		return ""
 	}
-	return ": " + strings.Join(told, ", ")
+	all := strings.Join(told, ", ")
+	if len(all) > maxReasons {
+		all = strings.ToValidUTF8(all[:maxReasons], "") + "…"
+	}
+	return ": " + all
 }
