@@ -26,6 +26,17 @@ func (e *Engine) Run(ctx context.Context, plan Plan) (Result, error) {
 	return r.result, err
 }
 
+// run is one call of [Engine.Run].
+type run struct {
+	*Engine
+	caller   context.Context
+	result   Result
+	exposure exposure
+	// failed is set once an execution failed that has a successor.
+	failed bool
+	notes  sync.Mutex
+}
+
 // outcome says what a failure means for the run. A successor that was refused
 // does not undo that its predecessor ran and failed.
 func (r *run) outcome(code failure.Code) Outcome {
@@ -37,17 +48,6 @@ func (r *run) outcome(code failure.Code) Outcome {
 		return Failed
 	}
 	return o
-}
-
-// run is one call of [Engine.Run].
-type run struct {
-	*Engine
-	caller   context.Context
-	result   Result
-	exposure exposure
-	// failed is set once an execution failed that has a successor.
-	failed bool
-	notes  sync.Mutex
 }
 
 func (r *run) plan(ctx context.Context, plan Plan) error {
