@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -8,19 +9,50 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/config"
 )
 
 // asProgram makes the test binary the program itself, so that tests can start
-// it as a process of its own.
-const asProgram = "AKS_ONESHOT_TEST_AS_PROGRAM"
+// it as a process of its own. impatient has its limits short, and stuck names
+// the step whose record its work folder never finishes to store.
+const (
+	asProgram = "AKS_ONESHOT_TEST_AS_PROGRAM"
+	impatient = "AKS_ONESHOT_TEST_IMPATIENT"
+	stuck     = "AKS_ONESHOT_TEST_STUCK"
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
+		if os.Getenv(impatient) != "" {
+			limits.grace, limits.telling = time.Second, time.Second
+		}
+		if step := os.Getenv(stuck); step != "" {
+			open := openStore
+			openStore = func(path string) (store, error) {
+				s, err := open(path)
+				return stuckStore{s, checkpoint.Step(step)}, err
+			}
+		}
 		main()
 	}
 	os.Exit(m.Run())
+}
+
+// stuckStore is a work folder whose disk stops to answer.
+type stuckStore struct {
+	store
+	step checkpoint.Step
+}
+
+// Put ignores ctx, as fsync does.
+func (s stuckStore) Put(ctx context.Context, execution string, record checkpoint.Record) error {
+	if record.Step == s.step {
+		<-make(chan struct{})
+	}
+	return s.store.Put(ctx, execution, record)
 }
 
 func none(string) string { return "" }

@@ -170,3 +170,29 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 		})
 	}
 }
+
+// The second signal comes because nothing is heard of the run any more.
+func TestASecondSignalEndsAlsoWhenTheLogIsNotRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		_, cancel := context.WithCancelCause(t.Context())
+		signals := make(chan os.Signal, 2)
+		ended, release := make(chan int, 1), make(chan struct{})
+		go obey(signals, cancel, unread(release), func(status int) { ended <- status }, patience)
+		signals <- syscall.SIGINT
+		signals <- syscall.SIGTERM
+		begin := time.Now()
+		if status := <-ended; status != 130 || time.Since(begin) > 2*time.Second {
+			t.Errorf("status %d after %s", status, time.Since(begin))
+		}
+		close(release)
+	})
+}
+
+// unread takes nothing until it is released.
+type unread chan struct{}
+
+func (u unread) Write(p []byte) (int, error) {
+	<-u
+	return len(p), nil
+}

@@ -11,9 +11,9 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/cluster"
 	"github.com/aks-oneshot/aks-oneshot/internal/config"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
@@ -32,7 +32,16 @@ const maxKubeconfig = 1 << 20
 type session struct {
 	host   host.Host
 	source config.Source
+
+	// due ends the run when it is held up.
+	due *time.Timer
+
+	// mu guards what follows, which is told by whoever comes first: the run when
+	// it ends, or who gives it up.
+	mu     sync.Mutex
 	report report.Report
+	stage  stage
+	ended  bool
 }
 
 // run does what the inputs say, tells what became of it, and returns the exit
@@ -44,10 +53,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		source: config.Source{Args: args, Lookup: h.Input, Getenv: getenv, UID: os.Geteuid()},
 		report: report.Report{Started: time.Now(), Hide: h.Hide},
 	}
-	s.guarded(ctx)
-	s.report.Result.Duration = time.Since(s.report.Started)
-	s.tell()
-	return report.ExitStatus(s.report.Result.Outcome)
+	return s.run(ctx, stderr)
 }
 
 func hostOf(getenv func(string) string, stdout, stderr io.Writer) host.Host {
@@ -59,23 +65,24 @@ func hostOf(getenv func(string) string, stdout, stderr io.Writer) host.Host {
 
 // guarded is execute, and turns a panic into what it means to the user: a bug,
 // after which nobody knows what was done.
-func (s *session) guarded(ctx context.Context) {
+func (s *session) guarded(ctx context.Context) (result oneshot.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.host.Log(string(debug.Stack()))
-			s.report.Result.Outcome = oneshot.Unknown
-			s.report.Err = fmt.Errorf("a bug in aks-oneshot ended the run (panic: %v). "+
+			result = oneshot.Result{Outcome: oneshot.Unknown}
+			err = fmt.Errorf("a bug in aks-oneshot ended the run (panic: %v). "+
 				"Please report it with the stack trace in the log; a run again resumes from the records", p)
 		}
 	}()
-	s.report.Result, s.report.Err = s.execute(ctx)
+	return s.execute(ctx)
 }
 
 // execute is the flow of a run: inputs, credential, records, engine.
 func (s *session) execute(ctx context.Context) (oneshot.Result, error) {
+	s.begin(reading, 0)
 	maskProxies(s.host, s.source.Getenv)
 	c, err := config.Read(s.source)
-	s.report.Facts = facts(c)
+	s.know(func(r *report.Report) { r.Facts = facts(c) })
 	// Also with inputs that are wrong: the others are told, and a secret among
 	// them is known for one only by the kubeconfig.
 	client, connectErr := s.connect(c.Kubeconfig)
@@ -86,10 +93,12 @@ func (s *session) execute(ctx context.Context) (oneshot.Result, error) {
 		return early(err)
 	}
 	defer client.Close()
-	store, err := checkpoint.OpenFolder(c.WorkDir)
+	s.begin(opening, 0)
+	store, err := openStore(c.WorkDir)
 	if err != nil {
 		return early(named(err, "work-dir"))
 	}
+	s.begin(running, time.Duration(1+c.Plan.Successors)*c.Plan.Timeout)
 	engine := oneshot.Engine{Cluster: client, Store: store, Notify: s.event}
 	result, err := engine.Run(ctx, c.Plan)
 	if closeErr := store.Close(); closeErr != nil {
@@ -117,7 +126,7 @@ func (s *session) connect(k config.Kubeconfig) (*cluster.Client, error) {
 		return nil, err
 	}
 	if server, err := url.Parse(cfg.Host); err == nil {
-		s.report.Facts.Cluster = server.Host
+		s.know(func(r *report.Report) { r.Facts.Cluster = server.Host })
 	}
 	v, _ := buildVersion(debug.ReadBuildInfo())
 	return cluster.New(cfg, cluster.WithVersion(strings.Trim(v, "()")),

@@ -39,12 +39,17 @@ func untilSignalled(parent context.Context, stderr io.Writer, exit func(int)) co
 
 func obey(signals <-chan os.Signal, cancel context.CancelCauseFunc, stderr io.Writer, exit func(int), patience time.Duration) {
 	cancel(fmt.Errorf("received %s", name(<-signals)))
+	var why string
 	select {
 	case second := <-signals:
-		_, _ = fmt.Fprintf(stderr, "aks-oneshot: received %s as well, ending at once; run again to resume\n", name(second))
+		why = fmt.Sprintf("received %s as well", name(second))
 	case <-time.After(patience):
-		_, _ = fmt.Fprintf(stderr, "aks-oneshot: could not end in %s, ending at once; run again to resume\n", patience)
+		why = fmt.Sprintf("could not end in %s", patience)
 	}
+	// A log that nobody reads may be what holds the run up.
+	within(time.Second, func() {
+		_, _ = fmt.Fprintf(stderr, "aks-oneshot: %s, ending at once; run again to resume\n", why)
+	})
 	exit(report.ExitStatus(oneshot.Cancelled))
 }
 

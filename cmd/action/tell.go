@@ -10,14 +10,13 @@ import (
 
 // event shows one event as it happens, with the seconds since the start.
 func (s *session) event(e oneshot.Event) {
-	s.report.Events = append(s.report.Events, e)
+	s.know(func(r *report.Report) { r.Events = append(r.Events, e) })
 	s.host.Log(fmt.Sprintf("%8.3fs  %-10s  %s", e.At.Sub(s.report.Started).Seconds(), e.Kind, e.Text))
 }
 
 // tell hands over the outputs and tells people what became of the run. What
 // cannot be told is a warning and no more: it changes nothing about the Job.
-func (s *session) tell() {
-	r := s.report
+func (s *session) tell(r report.Report) {
 	for _, output := range report.Outputs(r.Result, r.Err, r.Facts.CheckpointDir) {
 		if err := s.host.Output(output.Name, output.Value); err != nil {
 			s.host.Warning("", err.Error())

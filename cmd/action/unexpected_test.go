@@ -21,9 +21,7 @@ func TestAPanicIsToldAndTheOutcomeUnknown(t *testing.T) {
 		source: config.Source{Getenv: none, Lookup: func(string) (string, bool) { panic("the cat is on the keyboard") }},
 		report: report.Report{Started: time.Now()},
 	}
-	s.guarded(t.Context())
-	s.tell()
-	if status := report.ExitStatus(s.report.Result.Outcome); status != 4 {
+	if status := s.run(t.Context(), &stderr); status != 4 {
 		t.Errorf("the exit status is %d", status)
 	}
 	if out := stdout.String(); !strings.Contains(out, "outcome=unknown\n") || !strings.Contains(out, "reason=\n") {

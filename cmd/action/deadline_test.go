@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+)
+
+// endsWithin waits for a process and fails when it takes longer than it may.
+func endsWithin(t *testing.T, cmd *exec.Cmd, limit time.Duration) (status int) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	select {
+	case <-ended:
+		return cmd.ProcessState.ExitCode()
+	case <-time.After(limit):
+		_ = cmd.Process.Kill()
+		t.Fatalf("the process is still there after %s", limit)
+		return 0
+	}
+}
+
+// A disk that does not answer holds a run up for as long as it likes, but not
+// the process.
+func TestProcessEndsWhenItsDiskDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	for step, creates := range map[checkpoint.Step]int{checkpoint.Prepared: 0, checkpoint.Intent: 0, checkpoint.Dispatched: 1} {
+		t.Run(string(step), func(t *testing.T) {
+			t.Parallel()
+			server := newAPIServer(t, complete)
+			s := newStep(t, server)
+			s.env["INPUT_TIMEOUT"], s.env[impatient], s.env[stuck] = "2s", "1", string(step)
+			cmd := s.command(t)
+			var log bytes.Buffer
+			cmd.Stdout, cmd.Stderr = &log, &log
+			begin := time.Now()
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			status := endsWithin(t, cmd, 30*time.Second)
+			if took := time.Since(begin); took < 2*time.Second {
+				t.Errorf("gave up after %s", took)
+			}
+			e := s.ended(t, status, log.String())
+			e.expect(t, 4, "outcome", "unknown", "reason", "deadline-exceeded", "namespace", "fdai-runtime")
+			e.expectError(t, "deadline-exceeded", "held up while running the Job")
+			if !strings.HasPrefix(e.outputs["job-name"], "fdai-inventory-") || !strings.Contains(e.summary, e.outputs["job-name"]) {
+				t.Errorf("the Job's name is %q, the summary:\n%s", e.outputs["job-name"], e.summary)
+			}
+			if n := server.creates(); n != creates {
+				t.Errorf("%d Jobs were created, want %d", n, creates)
+			}
+
+			delete(s.env, stuck)
+			s.env["INPUT_TIMEOUT"] = "1m"
+			_, wait := s.start(t)
+			wait().expect(t, 0, "outcome", "succeeded")
+			if n := server.creates(); n != 1 {
+				t.Errorf("%d Jobs were created in all", n)
+			}
+		})
+	}
+}
+
+// Whoever reads the log may stop to read it, and go on to live.
+func TestProcessEndsWhenItsLogIsNotRead(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		until   string // what is read of the log
+		status  int
+		outcome string // "" where no output can be set
+	}{
+		"from the start":         {"", 3, ""},
+		"from the time it waits": {"  waiting ", 4, "unknown"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := newAPIServer(t, nil)
+			s := newStep(t, server)
+			s.env["INPUT_TIMEOUT"], s.env[impatient] = "3s", "1"
+			pipe, theirs := openPipe(t, s.folder+"/log")
+			cmd := s.command(t)
+			var stderr bytes.Buffer
+			cmd.Stdout, cmd.Stderr = theirs, &stderr
+			if c.until == "" {
+				fill(t, pipe)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			if c.until != "" {
+				var log []byte
+				for piece := make([]byte, 1); !bytes.Contains(log, []byte(c.until)); log = append(log, piece...) {
+					if _, err := pipe.Read(piece); err != nil {
+						t.Fatal(err)
+					}
+				}
+				fill(t, pipe)
+			}
+			e := s.ended(t, endsWithin(t, cmd, 30*time.Second), stderr.String())
+			if e.status != c.status || e.outputs["outcome"] != c.outcome || !strings.Contains(e.log, "could not be told") {
+				t.Errorf("status %d, want %d, outputs %v\n%s", e.status, c.status, e.outputs, e.log)
+			}
+		})
+	}
+}
+
+// What is known is not lost when it cannot be told in full.
+func TestProcessEndsWhenItsSummaryIsNotTaken(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, complete)
+	s := newStep(t, server)
+	s.env["INPUT_TIMEOUT"], s.env[impatient] = "2s", "1"
+	pipe, _ := openPipe(t, s.env["GITHUB_STEP_SUMMARY"])
+	fill(t, pipe)
+	cmd := s.command(t)
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	status := endsWithin(t, cmd, 30*time.Second)
+	delete(s.env, "GITHUB_STEP_SUMMARY")
+	e := s.ended(t, status, log.String())
+	e.expect(t, 0, "outcome", "succeeded", "dispatched", "true")
+	if !strings.Contains(e.log, "the run is over (succeeded), and what became of it could not be told") {
+		t.Errorf("%s", e.log)
+	}
+}
+
+// openPipe makes a named pipe and opens it twice: for this process, and for one
+// that is started.
+func openPipe(t *testing.T, path string) (ours, theirs *os.File) {
+	t.Helper()
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []**os.File{&ours, &theirs} {
+		var err error
+		if *f, err = os.OpenFile(path, os.O_RDWR, 0); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = (*f).Close() })
+	}
+	return ours, theirs
+}
+
+// fill writes into a pipe until nothing more goes in.
+func fill(t *testing.T, pipe *os.File) {
+	t.Helper()
+	for size := 1 << 16; size > 0; size /= 2 {
+		for {
+			if err := pipe.SetWriteDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
+				t.Fatal(err)
+			}
+			_, err := pipe.Write(make([]byte, size))
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
