@@ -71,7 +71,7 @@ func namespaceMissing(t *testing.T, c *cluster.Cluster) {
 	}
 	s.expect(s.run(), want{
 		outcome: "refused", reason: "template-unavailable",
-		says: []string{"get cronjobs.batch namespace-missing in namespace fdai-runtime (HTTP 404)", "Check its name and namespace"},
+		says: []string{"get cronjobs.batch " + s.Name + " in namespace fdai-runtime (HTTP 404)", "Check its name and namespace"},
 	})
 	jobs, err := c.Audit(t.Context(), func(e cluster.AuditEvent) bool {
 		return e.Resource == "jobs" && strings.HasPrefix(e.UserAgent, harness.UserAgent)
@@ -110,7 +110,7 @@ func jobQuota(t *testing.T, w *harness.World, jobs *harness.JobLog) {
 	e := s.run()
 	s.expect(e, want{
 		outcome: "refused", reason: "create-rejected", records: asIntended,
-		says: []string{"create jobs.batch", "HTTP 403", "exceeded quota: job-quota", "limited: count/jobs.batch=0"},
+		says: []string{"create jobs.batch", "HTTP 403", "exceeded quota: " + s.Name, "limited: count/jobs.batch=0"},
 	})
 	if strings.Contains(e.Stdout, "kind: Role") {
 		t.Errorf("a Role is printed, which would change nothing:\n%s", e.Stdout)
@@ -125,7 +125,7 @@ func jobQuota(t *testing.T, w *harness.World, jobs *harness.JobLog) {
 func podQuota(t *testing.T, w *harness.World, jobs *harness.JobLog) {
 	s := setIn(t, w, jobs, harness.Template{Name: "pod-quota"})
 	lift := s.quota("pods")
-	s.Inputs["timeout"] = "2s"
+	s.Inputs["timeout"] = "3s"
 	e := s.run()
 	s.expect(e, want{outcome: "unknown", reason: "deadline-exceeded", dispatched: true, records: asDispatched, created: 1})
 	list, err := w.API.Get(t.Context(), pods+"?labelSelector=job-name%3D"+e.Outputs["job-name"])

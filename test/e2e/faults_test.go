@@ -72,11 +72,11 @@ func TestCreateThatTimesOut(t *testing.T) {
 	t.Parallel()
 	s := set(t, harness.Template{})
 	s.behind().On(harness.IsCreate, 1, harness.Hold(nil))
-	s.Inputs["timeout"] = "2s"
+	s.Inputs["timeout"] = "3s"
 	s.expect(s.run(), want{
 		outcome: "unknown", reason: "dispatch-ambiguous", records: asAmbiguous, says: []string{"got no answer", "not repeated"},
 	})
-	s.Inputs["timeout"] = "1m"
+	s.Inputs["timeout"] = "2m"
 	s.expect(s.run(), want{
 		outcome: "unknown", reason: "dispatch-ambiguous", resumed: true, records: asAmbiguous, says: []string{"in an earlier run"},
 	})
@@ -89,12 +89,12 @@ func TestCreateThatTimesOut(t *testing.T) {
 func TestCreateThatTimesOutAndIsStored(t *testing.T) {
 	t.Parallel()
 	s := set(t, harness.Template{})
-	s.args("sleep 4s")
+	s.args("sleep 6s")
 	s.behind().On(harness.IsCreate, 1, harness.HoldAnswer(nil))
-	s.Inputs["timeout"] = "2s"
+	s.Inputs["timeout"] = "3s"
 	both := []string{"", "dispatch-ambiguous", "dispatch-intent", "dispatched", "prepared"}
 	s.expect(s.run(), want{outcome: "unknown", reason: "deadline-exceeded", records: both, created: 1})
-	s.Inputs["timeout"] = "1m"
+	s.Inputs["timeout"] = "2m"
 	s.expect(s.run(), want{outcome: "succeeded", resumed: true, records: append(both, "terminal"), created: 1})
 	if n := s.attempts(); n != 1 {
 		t.Errorf("%d creates reached the API server", n)
@@ -124,6 +124,7 @@ func TestThrottledBeyondTheDeadline(t *testing.T) {
 	if e.Took > 9*time.Second {
 		t.Errorf("the run took %s", e.Took)
 	}
+	s.Inputs["timeout"] = "2m"
 	s.expect(s.run(), want{outcome: "succeeded", dispatched: true, resumed: true, records: asTerminal, created: 1})
 }
 

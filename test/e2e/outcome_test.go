@@ -167,13 +167,13 @@ func TestSuspendedJobWaits(t *testing.T) {
 func TestTimeIsUp(t *testing.T) {
 	t.Parallel()
 	s := set(t, harness.Template{})
-	s.args("sleep 4s")
-	s.Inputs["timeout"] = "2s"
+	s.args("sleep 6s")
+	s.Inputs["timeout"] = "3s"
 	e := s.run()
 	s.expect(e, want{outcome: "unknown", reason: "deadline-exceeded", dispatched: true, records: asDispatched, created: 1, says: []string{"it goes on"}})
-	if e.Took > 4*time.Second {
-		t.Errorf("with a timeout of 2 s the run took %s", e.Took)
+	if e.Took > 5*time.Second {
+		t.Errorf("with a timeout of 3 s the run took %s", e.Took)
 	}
-	s.Inputs["timeout"] = "1m"
+	s.Inputs["timeout"] = "2m"
 	s.expect(s.run(), want{outcome: "succeeded", resumed: true, records: asTerminal, created: 1})
 }

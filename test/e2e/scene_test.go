@@ -45,6 +45,7 @@ func setIn(t *testing.T, w *harness.World, jobs *harness.JobLog, template harnes
 	if template.Name == "" {
 		template.Name = label(t.Name())
 	}
+	template.Name += again(template.Name)
 	s, err := w.Scenario(t.Context(), template)
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +53,22 @@ func setIn(t *testing.T, w *harness.World, jobs *harness.JobLog, template harnes
 	sc := &scene{Scenario: s, t: t, jobs: jobs, secrets: []string{s.Token}}
 	t.Cleanup(sc.over)
 	return sc
+}
+
+var (
+	usedMu sync.Mutex
+	used   = map[string]int{}
+)
+
+// again tells scenarios of the same name apart, as with -count.
+func again(name string) string {
+	usedMu.Lock()
+	defer usedMu.Unlock()
+	used[name]++
+	if used[name] == 1 {
+		return ""
+	}
+	return fmt.Sprintf("-%d", used[name])
 }
 
 // label makes a DNS label of a test's name.
@@ -71,7 +88,7 @@ func label(name string) string {
 			b.WriteByte('-')
 		}
 	}
-	const most = 36 // with fdai- and 17 characters of digest, and -retry-2
+	const most = 30 // a Job's name has fdai-, a number, -retry-2 and 17 characters of digest too
 	out := b.String()
 	if len(out) > most {
 		out = out[:most/2-1] + "-" + out[len(out)-most/2:]

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -34,10 +33,7 @@ func jobSpec(cronJob harness.Object) map[string]any {
 // withFolder mounts a folder of this machine at /shared, which outlives the pods.
 func withFolder(t *testing.T, template harness.Template) harness.Template {
 	t.Helper()
-	folder := filepath.Join(world.Dir, "shared-"+label(t.Name()))
-	if err := os.Mkdir(folder, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	folder := t.TempDir()
 	if err := os.Chmod(folder, 0o777); err != nil { // the workload is another user
 		t.Fatal(err)
 	}
