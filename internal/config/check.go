@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -14,37 +13,17 @@ import (
 // tells the first thing that is wrong with a whole request; to tell a user all
 // of them at once it is asked here about one thing at a time.
 
-// probe returns a request with nothing wrong in it.
-func probe() contract.Request {
-	label, errLabel := contract.ParseLabel("x")
-	image, errImage := contract.ParseImage("x/x@sha256:" + strings.Repeat("0", 64))
-	if errLabel != nil || errImage != nil {
-		panic("config: the probe is no valid request")
-	}
-	return contract.Request{
-		Namespace: label, Template: label, Purpose: label, ServiceAccount: label, Container: label,
-		Image: image, Command: []string{"x"},
-	}
-}
-
 // checkList returns the texts of arguments, each checked.
 func checkList(p *problems, input string, lines []line) []string {
 	var out []string
 	for _, l := range lines {
-		q := probe()
-		q.Args = []string{l.text}
-		if err := q.Validate(); err != nil {
-			e := asFailure(err)
-			p.add(input, "%s %s", l.at(), e.Message)
+		if err := contract.CheckArgument(l.text); err != nil {
+			p.add(input, "%s %w", l.at(), err)
 		}
 		out = append(out, l.text)
 	}
 	return out
 }
-
-// variableName is what a container's environment can hold: the dialect refuses
-// other names in a Job, only later.
-var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // checkEnvironment returns variables by name, each checked.
 func checkEnvironment(p *problems, input string, lines map[string]line) map[string]string {
@@ -55,15 +34,12 @@ func checkEnvironment(p *problems, input string, lines map[string]line) map[stri
 	for _, name := range order {
 		l := lines[name]
 		out[name] = l.text
-		if !variableName.MatchString(name) {
-			p.add(input, "%s: %q is not the name of an environment variable", l.at(), name)
-			continue
-		}
-		q := probe()
-		q.Environment = map[string]string{name: l.text}
-		if err := q.Validate(); err != nil {
-			e := asFailure(err)
-			p.add(input, "%s: %s: %s", l.at(), name, e.Message).Fix = e.Fix
+		if err := contract.CheckVariable(name, l.text); err != nil {
+			e, at := asFailure(err), l.at()
+			if !strings.HasPrefix(e.Message, `"`) { // what is no name is told in quotes already
+				at += ": " + name
+			}
+			p.add(input, "%s: %s", at, e.Message).Fix = e.Fix
 		}
 	}
 	return out
@@ -75,14 +51,17 @@ func checkPurpose(p *problems, q contract.Request, successors []map[string]strin
 	if q.Purpose == (contract.Label{}) || p.with(purpose) {
 		return
 	}
-	one := probe()
-	one.Purpose = q.Purpose
-	if err := one.Validate(); err != nil {
-		p.add(purpose, "%s", asFailure(err).Message)
+	if err := contract.CheckPurpose(q.Purpose); err != nil {
+		p.add(purpose, "%w", err)
 		return
 	}
 	for i := range successors {
-		if _, err := one.Successor(i+1, nil); err != nil {
+		next, err := q.Successor(i+1, nil)
+		if next.Purpose != (contract.Label{}) {
+			// Whatever else is wrong with the request is told elsewhere.
+			err = contract.CheckPurpose(next.Purpose)
+		}
+		if err != nil {
 			p.add(purpose, "with the suffix of successor %d: %s", i+1, asFailure(err).Message)
 			return
 		}
