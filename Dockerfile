@@ -1,5 +1,11 @@
-# The image of the action. Another base can stand in for either stage, where no
-# registry is at hand: --build-arg GO_IMAGE=… --build-arg BASE_IMAGE=…
+# The image of the action.
+#
+# Its bases are tags, and a tag can be moved: whoever builds this gets what they
+# point at that day. To publish an image, pin both by their digests, which
+# `docker buildx imagetools inspect golang:1.26` and the like print:
+#   make image IMAGE_FLAGS='--build-arg GO_IMAGE=golang:1.26@sha256:… \
+#     --build-arg BASE_IMAGE=debian:12-slim@sha256:…'
+# The arguments can also name other bases, where that registry is not at hand.
 ARG GO_IMAGE=golang:1.26
 ARG BASE_IMAGE=debian:12-slim
 
