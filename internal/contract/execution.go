@@ -212,7 +212,7 @@ func equal(a, b any) bool {
 	return errX == nil && errY == nil && slices.Equal(x, y)
 }
 
-// show spells a value for a message.
+// show spells a value for a message, whole or not at all, as quote does.
 func show(v any) string {
 	data, err := Canonical(v)
 	if err != nil {
@@ -223,7 +223,7 @@ func show(v any) string {
 	}
 	const most = 160
 	if len(data) > most {
-		return string(data[:most]) + "…"
+		return fmt.Sprintf("a value of %d bytes", len(data))
 	}
 	return string(data)
 }

@@ -112,11 +112,12 @@ func CheckArgument(s string) error {
 	return checkText(s)
 }
 
-// quote returns s in quotes, shortened so that a message stays readable.
+// quote returns s in quotes for a message, whole or not at all: who hides secrets
+// in a text knows them whole.
 func quote(s string) string {
 	const most = 80
 	if len(s) > most {
-		return fmt.Sprintf("%q…", s[:most])
+		return fmt.Sprintf("a value of %d bytes", len(s))
 	}
 	return fmt.Sprintf("%q", s)
 }

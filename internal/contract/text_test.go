@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -113,5 +114,27 @@ func TestDocumentsHaveBounds(t *testing.T) {
 	}
 	if _, err := Parse([]byte("[" + strings.Repeat(`"a,[{",`, 1000) + "1]")); err != nil {
 		t.Errorf("what is in strings does not count: %v", err)
+	}
+}
+
+// A secret in the wrong place is in a message whole, where it can be hidden, or
+// not at all.
+func TestMessagesShowAValueWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	var secret strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&secret, "%x", i*i)
+	}
+	q := testRequest(t)
+	cronJob := fixture(t, "cronjob.json")
+	set(cronJob, []any{secret.String()}, in(containerPath, "command")...)
+	_, drift := Derive(cronJob, fixture(t, "serviceaccount.json"), q)
+	_, label := ParseLabel(secret.String())
+	for _, err := range []error{drift, label} {
+		for i := 0; i+20 < secret.Len(); i += 20 {
+			if strings.Contains(err.Error(), secret.String()[i:i+20]) {
+				t.Fatalf("a part of the value is in %v", err)
+			}
+		}
 	}
 }

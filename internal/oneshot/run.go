@@ -21,7 +21,7 @@ func (e *Engine) Run(ctx context.Context, plan Plan) (Result, error) {
 	start := time.Now()
 	r := &run{Engine: e, caller: ctx}
 	err := r.plan(ctx, plan)
-	r.result.Outcome = r.outcome(failure.CodeOf(err))
+	r.result.Outcome = r.outcome(err)
 	r.result.Duration = time.Since(start)
 	return r.result, err
 }
@@ -39,7 +39,11 @@ type run struct {
 
 // outcome says what a failure means for the run. A successor that was refused
 // does not undo that its predecessor ran and failed.
-func (r *run) outcome(code failure.Code) Outcome {
+func (r *run) outcome(err error) Outcome {
+	code := failure.CodeOf(err)
+	if err != nil && code == "" {
+		return Unknown // a bug; nothing may be concluded from it
+	}
 	o := outcomeOf(code, r.exposure)
 	if r.failed && (o == Refused || o == Invalid) {
 		if r.exposure != nothing {

@@ -76,7 +76,8 @@ func (x *execution) waitFailure(ctx context.Context, err error) error {
 	return x.callFailure(failure.ReadbackFailed, err)
 }
 
-// maxReasons bounds what reasons tells, in bytes: it is the server's text.
+// maxReasons bounds what reasons tells, in bytes: it is the server's text. More
+// than that is not told at all: who hides secrets in a text knows them whole.
 const maxReasons = 500
 
 // reasons tells the conditions of terminal evidence in a message.
@@ -99,7 +100,7 @@ func reasons(evidence contract.Object) string {
 	}
 	all := strings.Join(told, ", ")
 	if len(all) > maxReasons {
-		all = strings.ToValidUTF8(all[:maxReasons], "") + "…"
+		all = fmt.Sprintf("%d conditions of %d bytes", len(told), len(all))
 	}
 	return ": " + all
 }
