@@ -221,7 +221,7 @@ func show(v any) string {
 	if s, ok := v.(string); ok {
 		return quote(s)
 	}
-	const most = 160
+	const most = 400
 	if len(data) > most {
 		return fmt.Sprintf("a value of %d bytes", len(data))
 	}

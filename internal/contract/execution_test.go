@@ -55,6 +55,19 @@ func TestDeriveNamesWhatDiffers(t *testing.T) {
 	}
 }
 
+func TestDeriveShowsBothImages(t *testing.T) {
+	t.Parallel()
+	cronJob := fixture(t, "cronjob.json")
+	other := "example.azurecr.io/app@sha256:" + strings.Repeat("d", 64)
+	set(cronJob, other, in(containerPath, "image")...)
+	_, err := Derive(cronJob, fixture(t, "serviceaccount.json"), testRequest(t))
+	for _, image := range []string{other, "example.azurecr.io/app@sha256:" + strings.Repeat("c", 64)} {
+		if !strings.Contains(err.Error(), image) {
+			t.Errorf("%s is not in %v", image, err)
+		}
+	}
+}
+
 func TestDeriveChecksBoundsOfAPinnedTemplate(t *testing.T) {
 	t.Parallel()
 	for key, value := range map[string]any{

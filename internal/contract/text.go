@@ -115,7 +115,7 @@ func CheckArgument(s string) error {
 // quote returns s in quotes for a message, whole or not at all: who hides secrets
 // in a text knows them whole.
 func quote(s string) string {
-	const most = 80
+	const most = 200 // an image by digest is longer than a hundred
 	if len(s) > most {
 		return fmt.Sprintf("a value of %d bytes", len(s))
 	}
