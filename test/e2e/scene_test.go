@@ -5,12 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -99,86 +96,6 @@ func label(name string) string {
 // args says what the workload does, one step a string.
 func (s *scene) args(steps ...string) {
 	s.Inputs["args"] = strings.Join(strings.Fields(strings.Join(steps, " -- ")), "\n")
-}
-
-// start starts the action. A run that the test leaves behind is killed.
-func (s *scene) start() *running {
-	s.t.Helper()
-	run, err := s.Start(context.Background())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	r := &running{Run: run, scene: s}
-	s.t.Cleanup(func() {
-		if run.Running() {
-			if _, err := run.Kill(); err != nil {
-				s.t.Error(err)
-			}
-		}
-	})
-	return r
-}
-
-// run runs the action to its end.
-func (s *scene) run() harness.Ended {
-	s.t.Helper()
-	return s.start().wait()
-}
-
-// running is a run in a test.
-type running struct {
-	*harness.Run
-	scene *scene
-}
-
-// until waits for a text in the log.
-func (r *running) until(text string) {
-	r.scene.t.Helper()
-	ctx, cancel := context.WithTimeout(r.scene.t.Context(), 90*time.Second)
-	defer cancel()
-	if err := r.WaitFor(ctx, text); err != nil {
-		r.scene.t.Fatal(err)
-	}
-}
-
-// job waits until the Job's name is known and returns it.
-func (r *running) job() string {
-	r.scene.t.Helper()
-	const said = "the execution is Job "
-	r.until(said)
-	_, rest, _ := strings.Cut(r.Log(), said)
-	return strings.Fields(rest)[0]
-}
-
-// wait waits for the end of the process.
-func (r *running) wait() harness.Ended {
-	r.scene.t.Helper()
-	e, err := r.Wait()
-	if err != nil {
-		r.scene.t.Fatal(err)
-	}
-	return r.scene.ended(e)
-}
-
-// kill ends the process with SIGKILL.
-func (r *running) kill() harness.Ended {
-	r.scene.t.Helper()
-	e, err := r.Kill()
-	if err != nil {
-		r.scene.t.Fatal(err)
-	}
-	if e.Signal != syscall.SIGKILL {
-		r.scene.t.Fatalf("the action was not killed, it ended with status %d\n%s", e.Status, e.Log())
-	}
-	return r.scene.ended(e)
-}
-
-// signal sends a signal.
-func (r *running) signal(sig os.Signal) {
-	r.scene.t.Helper()
-	if err := r.Signal(sig); err != nil {
-		r.scene.t.Fatal(err)
-	}
 }
 
 // ended checks what holds of every run, however it ended.
@@ -371,51 +288,3 @@ func (s *scene) over() {
 
 // allowed is all that the action ever asks for.
 var allowed = []string{"get cronjobs", "get serviceaccounts", "get jobs", "list jobs", "watch jobs", "create jobs"}
-
-// expectNoSecrets looks for the credential, and parts of it, in everything that
-// the runs printed and wrote.
-func (s *scene) expectNoSecrets() {
-	var secrets []string
-	for _, secret := range s.secrets {
-		secrets = append(secrets, secret)
-		for part := range strings.SplitSeq(secret, ".") { // a JWT's payload and signature are as telling
-			if len(part) > 40 {
-				secrets = append(secrets, part)
-			}
-		}
-	}
-	look := func(where, text string) {
-		for line := range strings.Lines(text) {
-			if strings.HasPrefix(line, "::add-mask::") {
-				continue // it is there to be told to the runner, which shows ***
-			}
-			for _, secret := range secrets {
-				if strings.Contains(line, secret) {
-					s.t.Errorf("a secret is in %s", where)
-				}
-			}
-		}
-	}
-	for _, e := range s.ends {
-		look("standard output", e.Stdout)
-		look("standard error", e.Stderr)
-		s.lookInto(e.Dir, look)
-	}
-	s.lookInto(s.Dir, look)
-}
-
-// lookInto shows every file below a folder, but for the kubeconfigs, where the
-// secrets belong.
-func (s *scene) lookInto(dir string, look func(where, text string)) {
-	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() || strings.HasPrefix(d.Name(), "kubeconfig") {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		look(path, string(b))
-		return err
-	})
-	if err != nil {
-		s.t.Error(err)
-	}
-}

@@ -43,7 +43,7 @@ func (e *Ended) Annotations(kind string) []string {
 	var found []string
 	for line := range strings.Lines(e.Stdout) {
 		rest, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "::"+kind)
-		if !ok {
+		if !ok || !strings.HasPrefix(rest, "::") && !strings.HasPrefix(rest, " ") {
 			continue
 		}
 		properties, message, _ := strings.Cut(rest, "::")
