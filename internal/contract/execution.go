@@ -99,7 +99,8 @@ func Derive(cronJob, serviceAccount Object, q Request) (Execution, error) {
 		},
 		"spec": jobSpec,
 	}
-	return e, e.seal()
+	err = e.seal()
+	return e, err
 }
 
 // seal computes what follows from the manifest.

@@ -376,3 +376,32 @@ func TestAnAPIServerBehindAFirewallIsUnreachableSoon(t *testing.T) {
 		})
 	}
 }
+
+// An API server that comes back answers before it knows what is allowed.
+func TestARefusalRightAfterAnOutageIsNotFinal(t *testing.T) {
+	t.Parallel()
+	s := newStub(succeeds)
+	answers := []error{answer(Unavailable, 0, "connection refused"), answer(Denied, 403, "no"), answer(Denied, 403, "no"), nil}
+	s.cronJob = func() error {
+		next := answers[0]
+		answers = answers[1:]
+		return next
+	}
+	s.run(t, nil, wants("", Succeeded))
+
+	s = newStub(succeeds)
+	first := true
+	s.cronJob = func() error {
+		if first {
+			first = false
+			return answer(Unavailable, 0, "connection refused")
+		}
+		return answer(Denied, 403, "no")
+	}
+	s.run(t, nil, func(t *testing.T, result Result, err error) {
+		wants(failure.PermissionDenied, Refused)(t, result, err)
+		if result.Duration > 2*settling {
+			t.Errorf("it was told after %s", result.Duration)
+		}
+	})
+}

@@ -10,6 +10,10 @@ import (
 const (
 	firstBackoff = 250 * time.Millisecond
 	maxBackoff   = 10 * time.Second
+
+	// settling is how long an API server that was not well may refuse what it
+	// allows: it answers before its authorizer has loaded the roles.
+	settling = 15 * time.Second
 )
 
 // retry repeats a read until it succeeds, fails for good, or ctx ends. It backs
@@ -20,14 +24,18 @@ const (
 func (r *run) retry(ctx context.Context, unanswered time.Duration, read func(context.Context) error) error {
 	start, backoff, answered := time.Now(), firstBackoff, unanswered == 0
 	var last error
+	var troubled time.Time // when the server was last not well
 	for tries := 1; ; tries++ {
 		err := read(ctx)
 		var call *CallError
 		switch {
 		case err == nil:
 			return nil
-		case errors.As(err, &call) && call.Temporary():
+		case errors.As(err, &call) && (call.Temporary() || call.Kind == Denied && time.Since(troubled) < settling):
 			last = err
+			if call.Temporary() {
+				troubled = time.Now()
+			}
 		case call == nil && ctx.Err() != nil && last != nil:
 			// The end of the time cut this try off; what came before says more.
 			return gaveUp(tries-1, last)

@@ -1,0 +1,5 @@
+//go:build !race
+
+package oneshot
+
+const raceEnabled = false
