@@ -10,6 +10,7 @@ import (
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/host"
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 	"github.com/aks-oneshot/aks-oneshot/internal/report"
 )
@@ -28,7 +29,9 @@ var limits = struct {
 	grace time.Duration
 	// telling is how long it may take to tell that it was late.
 	telling time.Duration
-}{10 * time.Second, 3 * time.Second}
+	// reading is how long whoever reads the log may be behind at the end.
+	reading time.Duration
+}{10 * time.Second, 3 * time.Second, 2 * time.Second}
 
 // openStore opens the work folder; tests have one that does not answer.
 var openStore = func(path string) (store, error) { return checkpoint.OpenFolder(path) }
@@ -158,6 +161,19 @@ func (s *session) heldUp(r *report.Report) {
 	}
 	r.Err = failure.New(failure.DeadlineExceeded, "held up while %s: the run did not end within %s of its time, and was left where it was",
 		s.stage.doing, limits.grace).WithFix("Look at what it waits for: the file system of the work folder, and whoever reads its log")
+}
+
+// flush gives whoever reads the log a last while to do so.
+func flush(stderr io.Writer, logs ...*host.Writer) {
+	end, read := time.Now().Add(limits.reading), true
+	for _, log := range logs {
+		read = log.Flush(time.Until(end)) && read
+	}
+	if !read {
+		within(time.Second/2, func() {
+			_, _ = io.WriteString(stderr, "aks-oneshot: the log was not read to its end. Ending without\n")
+		})
+	}
 }
 
 // within runs f and reports whether it came to its end in the given time.

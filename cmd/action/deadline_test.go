@@ -77,22 +77,24 @@ func TestProcessEndsWhenItsDiskDoesNotAnswer(t *testing.T) {
 func TestProcessEndsWhenItsLogIsNotRead(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		until   string // what is read of the log
-		status  int
-		outcome string // "" where no output can be set
+		until  string // what is read of the log
+		signal bool
 	}{
-		"from the start":         {"", 3, ""},
-		"from the time it waits": {"  waiting ", 4, "unknown"},
+		"from the start":         {"", false},
+		"from the time it waits": {"  waiting ", false},
+		"and it is told to stop": {"", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := newAPIServer(t, nil)
 			s := newStep(t, server)
-			s.env["INPUT_TIMEOUT"], s.env[impatient] = "3s", "1"
+			s.env["INPUT_TIMEOUT"] = "2s"
+			if c.signal {
+				s.env["INPUT_TIMEOUT"] = "1m"
+			}
 			pipe, theirs := openPipe(t, s.folder+"/log")
 			cmd := s.command(t)
-			var stderr bytes.Buffer
-			cmd.Stdout, cmd.Stderr = theirs, &stderr
+			cmd.Stdout, cmd.Stderr = theirs, theirs
 			if c.until == "" {
 				fill(t, pipe)
 			}
@@ -108,9 +110,20 @@ func TestProcessEndsWhenItsLogIsNotRead(t *testing.T) {
 				}
 				fill(t, pipe)
 			}
-			e := s.ended(t, endsWithin(t, cmd, 30*time.Second), stderr.String())
-			if e.status != c.status || e.outputs["outcome"] != c.outcome || !strings.Contains(e.log, "could not be told") {
-				t.Errorf("status %d, want %d, outputs %v\n%s", e.status, c.status, e.outputs, e.log)
+			if c.signal {
+				<-server.waiting
+				if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+					t.Fatal(err)
+				}
+				e := s.ended(t, endsWithin(t, cmd, 5*time.Second), "")
+				e.expect(t, 130, "outcome", "cancelled", "dispatched", "true")
+				return
+			}
+			// The engine is not held up: it creates, waits and ends as ever.
+			e := s.ended(t, endsWithin(t, cmd, 10*time.Second), "")
+			e.expect(t, 4, "outcome", "unknown", "reason", "deadline-exceeded", "dispatched", "true")
+			if !strings.Contains(e.summary, "deadline-exceeded") {
+				t.Errorf("the summary:\n%s", e.summary)
 			}
 		})
 	}

@@ -47,13 +47,16 @@ type session struct {
 // run does what the inputs say, tells what became of it, and returns the exit
 // status.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	h := hostOf(getenv, stdout, stderr)
+	out, log := host.NewWriter(stdout), host.NewWriter(stderr)
+	h := hostOf(getenv, out, log)
 	s := &session{
 		host:   h,
 		source: config.Source{Args: args, Lookup: h.Input, Getenv: getenv, UID: os.Geteuid()},
 		report: report.Report{Started: time.Now(), Hide: h.Hide},
 	}
-	return s.run(ctx, stderr)
+	status := s.run(ctx, stderr)
+	flush(stderr, out, log)
+	return status
 }
 
 func hostOf(getenv func(string) string, stdout, stderr io.Writer) host.Host {

@@ -48,6 +48,9 @@ func New(stdout, stderr io.Writer, getenv func(string) string) *Host {
 }
 
 func isTerminal(w io.Writer) bool {
+	if outer, ok := w.(*host.Writer); ok {
+		w = outer.Unwrap()
+	}
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
