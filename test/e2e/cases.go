@@ -5,6 +5,8 @@
 //
 // The tests share one cluster, each with a template, a purpose and a user of its
 // own; those that would disturb others have a second one (TestClusterInTrouble).
+//
+// With ONESHOT_E2E_RACE=1 the action itself is built with the race detector.
 package e2e
 
 // Case is something that users of such tools met, told of in public trackers,

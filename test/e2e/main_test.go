@@ -26,6 +26,9 @@ var (
 	clients *harness.Authority
 )
 
+// raceEnv, when it is set, has the action itself built with the race detector.
+const raceEnv = "ONESHOT_E2E_RACE"
+
 func TestMain(m *testing.M) {
 	code, err := realMain(m)
 	if err != nil {
@@ -46,7 +49,7 @@ func realMain(m *testing.M) (code int, err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ctx := context.Background()
-	if program, err = harness.Build(ctx, dir, harness.BuildOptions{}); err != nil {
+	if program, err = harness.Build(ctx, dir, harness.BuildOptions{Race: os.Getenv(raceEnv) != ""}); err != nil {
 		return 1, err
 	}
 	if clients, err = harness.NewAuthority("clients"); err != nil {
