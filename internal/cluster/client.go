@@ -64,6 +64,8 @@ type times struct {
 	// silence is how long a watch may show nothing before a read has to prove
 	// that there is nothing to show, and proof is what such a read gets.
 	silence, proof time.Duration
+	// stretch is how long bookmarks, or watches that end, can put such a read off.
+	stretch time.Duration
 	// watch is how long the server is asked to keep up a watch; up to as much
 	// again is added at random, so that clients do not come back all at once.
 	watch time.Duration
@@ -87,6 +89,7 @@ var defaultTimes = times{
 	pong:      10 * time.Second,
 	silence:   30 * time.Second,
 	proof:     10 * time.Second,
+	stretch:   2 * time.Minute,
 	watch:     5 * time.Minute,
 	brief:     time.Second,
 	pauseMin:  500 * time.Millisecond,

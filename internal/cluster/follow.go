@@ -25,11 +25,15 @@ func (w *jobWatch) follow(ctx context.Context) error {
 
 // observe shows what one watch delivers until it ends. When nothing comes for a
 // while, a read has to prove that there is nothing to come: connections die
-// without a word, and so do watches on connections that live.
+// without a word, and so do watches on connections that live. A bookmark proves
+// that the connection lives and no more, so it puts the read off for a time only.
 func (w *jobWatch) observe(ctx context.Context) error {
 	watch := w.c.watch(ctx, jobs, w.namespace, w.name, w.from)
 	defer watch.close()
-	quiet := time.NewTimer(w.c.times.silence)
+	// The server may not heed how long it is asked to keep the watch up.
+	end := time.NewTimer(watch.limit)
+	defer end.Stop()
+	quiet := time.NewTimer(w.quiet())
 	defer quiet.Stop()
 	var proof *proof
 	defer func() { proof.drop() }()
@@ -37,16 +41,24 @@ func (w *jobWatch) observe(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-end.C:
+			return nil
 		case e := <-watch.events:
-			// The watch lives; what the read returns may be older by now.
-			proof.drop()
-			proof = nil
-			quiet.Reset(w.c.times.silence)
 			if e.ended {
 				return e.err
 			}
+			before := w.shown
 			if err := w.take(e); err != nil {
 				return err
+			}
+			switch {
+			case w.shown != before:
+				// What the read returns may be older by now.
+				proof.drop()
+				proof = nil
+				quiet.Reset(w.quiet())
+			case e.kind == eventBookmark && proof == nil:
+				quiet.Reset(w.quiet())
 			}
 		case <-quiet.C:
 			proof = w.prove(ctx)
@@ -60,19 +72,32 @@ func (w *jobWatch) observe(ctx context.Context) error {
 			if stateOf(answer.job) != w.shown {
 				return w.begin(answer.job)
 			}
-			quiet.Reset(w.c.times.silence)
+			w.news = time.Now()
+			quiet.Reset(w.quiet())
 		}
 	}
 }
 
+// quiet is how long nothing may come from now on before a read.
+func (w *jobWatch) quiet() time.Duration {
+	if w.news.IsZero() {
+		w.news = time.Now()
+	}
+	return max(0, min(w.c.times.silence, time.Until(w.news.Add(w.c.times.stretch))))
+}
+
 // take shows what an event says.
 func (w *jobWatch) take(e event) error {
+	bookmark := e.kind == eventBookmark
+	if !bookmark && !w.is(e.object) {
+		return nil
+	}
 	w.well()
 	if version := contract.ResourceVersion(e.object); version != "" {
 		w.from = version
 	}
 	switch {
-	case e.kind == eventBookmark || !w.is(e.object):
+	case bookmark:
 		return nil
 	case e.kind == eventDeleted:
 		return w.show(nil)

@@ -41,11 +41,14 @@ type event struct {
 type stream struct {
 	events <-chan event
 	cancel context.CancelFunc
+	// limit is when the server should have ended it long since.
+	limit time.Duration
 }
 
 // watch asks for the events of one object from resourceVersion on.
 func (c *Client) watch(ctx context.Context, r resource, namespace, name, resourceVersion string) *stream {
 	seconds := int64(c.times.watch/time.Second) + 1
+	seconds += rand.Int64N(seconds) //nolint:gosec // spreads load, guards nothing
 	call := call{
 		verb: "watch", resource: r, namespace: namespace, name: name,
 		query: url.Values{
@@ -53,7 +56,7 @@ func (c *Client) watch(ctx context.Context, r resource, namespace, name, resourc
 			"fieldSelector":       {"metadata.name=" + name},
 			"resourceVersion":     {resourceVersion},
 			"allowWatchBookmarks": {"true"},
-			"timeoutSeconds":      {strconv.FormatInt(seconds+rand.Int64N(seconds), 10)}, //nolint:gosec // spreads load, guards nothing
+			"timeoutSeconds":      {strconv.FormatInt(seconds, 10)},
 		},
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -66,7 +69,7 @@ func (c *Client) watch(ctx context.Context, r resource, namespace, name, resourc
 		case <-ctx.Done():
 		}
 	}()
-	return &stream{events: events, cancel: cancel}
+	return &stream{events: events, cancel: cancel, limit: time.Duration(seconds)*time.Second + c.times.silence}
 }
 
 // close ends the watch, and returns when nothing of it is left.

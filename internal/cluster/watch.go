@@ -70,6 +70,9 @@ type jobWatch struct {
 	// that the next watch starts at.
 	shown state
 	from  string
+	// news is when the server last told something of the Job, by an event or a
+	// read: bookmarks and the ends of watches tell nothing.
+	news time.Time
 
 	// pauses come before something is tried again. failures counts how often
 	// that was since the server last answered well, and refusedSince is when the
@@ -105,7 +108,7 @@ func (w *jobWatch) show(job contract.Object) error {
 	if stateOf(job) == w.shown {
 		return nil
 	}
-	w.shown = stateOf(job)
+	w.shown, w.news = stateOf(job), time.Now()
 	more, err := w.see(job)
 	if err != nil || !more {
 		return &stopped{err}
@@ -140,6 +143,7 @@ func (w *jobWatch) get(ctx context.Context, timeout time.Duration) (contract.Obj
 // begin shows a state that was read and chooses how to go on from it.
 func (w *jobWatch) begin(job contract.Object) error {
 	w.well()
+	w.news = time.Now()
 	// A state that was shown already keeps the version that the last watch came
 	// to, which is at least the Job's own and less likely to be too old.
 	if stateOf(job) != w.shown || w.from == "" {
@@ -179,7 +183,7 @@ func (w *jobWatch) relist(ctx context.Context) error {
 			}
 		}
 	}
-	w.from, w.next = contract.ResourceVersion(list), w.follow
+	w.from, w.next, w.news = contract.ResourceVersion(list), w.follow, time.Now()
 	return w.show(job)
 }
 

@@ -252,3 +252,72 @@ func TestEventsOfOtherObjectsAreNotShown(t *testing.T) {
 		}
 	})
 }
+
+// A watch that goes on and never tells of the Job is no sign that nothing happens.
+func TestWatchThatTellsOnlyOfOtherThingsIsNoticed(t *testing.T) {
+	t.Parallel()
+	other := `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"other","namespace":"t1","resourceVersion":"101"}}`
+	same := `{"kind":"Job","apiVersion":"batch/v1","metadata":{"name":"` + testName + `","namespace":"t1","uid":"uid-1","resourceVersion":"100"}}`
+	bookmark := `{"kind":"Job","apiVersion":"batch/v1","metadata":{"resourceVersion":"100"}}`
+	for name, c := range map[string]struct {
+		kind, object string
+		every        time.Duration
+		lasts        time.Duration
+		within       time.Duration
+	}{
+		"bookmarks":                 {eventBookmark, bookmark, 10 * time.Second, time.Hour, 2 * time.Minute},
+		"another Job":               {eventModified, other, time.Second, time.Hour, 31 * time.Second},
+		"the same state":            {eventModified, same, time.Second, time.Hour, 31 * time.Second},
+		"nothing, and soon no more": {eventBookmark, bookmark, time.Hour, 20 * time.Second, 3 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, func(t *testing.T, w *world) {
+				w.publish(eventAdded, job(100, ""))
+				w.fault = once("watch", 1<<30, func(rw http.ResponseWriter, r *http.Request) {
+					rw.WriteHeader(http.StatusOK)
+					end := time.After(c.lasts)
+					for {
+						select {
+						case <-time.After(c.every):
+							answerFrame(rw, c.kind, []byte(c.object))
+						case <-end:
+							return
+						case <-r.Context().Done():
+							return
+						}
+					}
+				})
+				w.at(time.Second, func() { w.publish(eventModified, job(102, "Complete")) })
+				shown, err := w.watch(t.Context(), job(100, ""))
+				if err != nil {
+					t.Fatal(err)
+				}
+				wantStates(t, shown, "102", c.within)
+			})
+		})
+	}
+}
+
+// A server may keep a watch up for longer than it was asked to.
+func TestWatchThatIsNotEndedIsReplaced(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, w *world) {
+		w.publish(eventAdded, job(100, ""))
+		w.fault = once("watch", 1<<30, silent)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		defer cancel()
+		if _, err := w.watch(ctx, job(100, "")); ctx.Err() == nil {
+			t.Fatal(err)
+		}
+		watches := 0
+		for _, r := range w.requests() {
+			if strings.HasPrefix(r, "watch") {
+				watches++
+			}
+		}
+		if watches < 5 || watches > 12 {
+			t.Errorf("%d watches in an hour", watches)
+		}
+	})
+}
