@@ -2,9 +2,12 @@ package private
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"regexp"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Dir is a private folder that is held open. What is done through it is done in
@@ -54,7 +57,7 @@ func (d *Dir) Close() error {
 var temporary = regexp.MustCompile(`^\..+\.tmp-[0-9]+-[0-9a-f]{16}$`)
 
 // RemoveTemporary removes what killed processes left of files in the making.
-// Call it with the lock held: without it, another process may be making one.
+// A folder of such a name stays: it was not made here, and harms nothing. Call it with the lock held: without it, another process may be making one.
 func (d *Dir) RemoveTemporary() error {
 	// A second descriptor, because reading a folder moves the first one's offset.
 	list, err := openAt(d.dir, ".", openFolder)
@@ -70,7 +73,11 @@ func (d *Dir) RemoveTemporary() error {
 		if !temporary.MatchString(name) {
 			continue
 		}
-		if err := removeAt(d.dir, name); err != nil {
+		st, err := statAt(d.dir, name)
+		if err == nil && kindOf(st) != unix.S_IFDIR {
+			err = removeAt(d.dir, name)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
