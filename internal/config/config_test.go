@@ -187,6 +187,7 @@ func TestReadListsAsLinesOrJSON(t *testing.T) {
 		"a block's line end":  {"a\nb\n", []string{"a", "b"}},
 		"several line ends":   {"a\nb\n\n\n", []string{"a", "b"}},
 		"Windows line ends":   {"a\r\nb\r\n", []string{"a", "b"}},
+		"half a line end":     {"a\r\nb\r", []string{"a", "b"}},
 		"white space is kept": {"  a \n\tb", []string{"  a ", "\tb"}},
 		"JSON":                {`["a b", "[c]"]`, []string{"a b", "[c]"}},
 		"JSON on some lines":  {"[\n  \"a\",\n  \"b\"\n]\n", []string{"a", "b"}},

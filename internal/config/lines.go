@@ -20,9 +20,10 @@ type line struct {
 func (l line) at() string { return fmt.Sprintf("%s %d", l.unit, l.n) }
 
 // splitLines returns the lines of a multi-line input. Windows line ends, and
-// line ends after the last line (a YAML block has one), do not matter.
+// line ends after the last line (a YAML block has one), do not matter: not half
+// a one either, which is what is left when a shell or a runner cuts the last "\n".
 func splitLines(value string) []line {
-	value = strings.TrimRight(strings.ReplaceAll(value, "\r\n", "\n"), "\n")
+	value = strings.TrimRight(strings.ReplaceAll(value, "\r\n", "\n"), "\r\n")
 	if value == "" {
 		return nil
 	}

@@ -11,8 +11,9 @@ type Inputs func(name string) (value string, given bool)
 // with '_' for dashes is accepted too, for shells that cannot export a dash.
 //
 // GitHub sets every input the action declares, so a blank one counts as not
-// given. Blank lines around a value are dropped; so is white space around a
-// value of one line. The lines of a longer value are left as they are.
+// given. Windows line ends count as any other. Blank lines around a value are
+// dropped; so is white space around a value of one line. The lines of a longer
+// value are left as they are.
 func Env(getenv func(string) string) Inputs {
 	return func(name string) (string, bool) {
 		key := "INPUT_" + strings.ToUpper(strings.ReplaceAll(name, " ", "_"))
@@ -27,7 +28,7 @@ func Env(getenv func(string) string) Inputs {
 
 // trim drops blank lines around a value, and white space around a single line.
 func trim(value string) string {
-	lines := strings.Split(value, "\n")
+	lines := strings.Split(strings.ReplaceAll(value, "\r\n", "\n"), "\n")
 	for len(lines) > 0 && strings.TrimSpace(lines[0]) == "" {
 		lines = lines[1:]
 	}

@@ -24,6 +24,7 @@ func TestEnv(t *testing.T) {
 		{"set to nothing", map[string]string{"INPUT_IMAGE": ""}, "image", "", false},
 		{"set to blanks", map[string]string{"INPUT_IMAGE": " \n\t\r\n"}, "image", "", false},
 		{"white space around one line", map[string]string{"INPUT_IMAGE": "\n  x y \n"}, "image", "x y", true},
+		{"Windows line ends", map[string]string{"INPUT_ARGS": "\r\na\r\nb\r\n"}, "args", "a\nb", true},
 		{"blank lines around several", map[string]string{"INPUT_ARGS": "\n \n  a \n\n b\t\n \n"}, "args", "  a \n\n b\t", true},
 	}
 	for _, tt := range tests {
