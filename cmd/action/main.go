@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -44,8 +45,25 @@ func realMain(ctx context.Context, args []string, getenv func(string) string, st
 			return say(stdout, stderr, text)
 		}
 	}
-	_, _ = fmt.Fprintf(stderr, "aks-oneshot: there is no command %q.\n\n%s", strings.Join(args, " "), helpText(""))
+	_, _ = fmt.Fprintf(stderr, "aks-oneshot: %s.\n\n%s", wrongCommand(command), helpText(""))
 	return report.ExitStatus(oneshot.Invalid)
+}
+
+var commandName = regexp.MustCompile(`^[a-z-]{1,20}$`)
+
+// wrongCommand says what is wrong with a command line. Arguments may be secrets
+// that went astray: none is told, and of the first one only a plain word.
+func wrongCommand(command string) string {
+	name, _, _ := strings.Cut(command, "=")
+	switch {
+	case command == "version":
+		return "version takes no arguments"
+	case command == "help" || command == "--help" || command == "-h":
+		return "there is no help on that"
+	case !commandName.MatchString(name):
+		return "the first argument is no command"
+	}
+	return fmt.Sprintf("there is no command %q", name)
 }
 
 // say prints what the user asked for.

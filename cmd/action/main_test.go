@@ -70,10 +70,14 @@ func TestCommands(t *testing.T) {
 		"help run":             {[]string{"help", "run"}, 0, "--cronjob (required)", ""},
 		"run --help":           {[]string{"run", "--help"}, 0, "--cronjob (required)", ""},
 		"help version":         {[]string{"help", "version"}, 0, "Usage: aks-oneshot version", ""},
-		"help on nothing":      {[]string{"help", "me"}, 2, "", `no command "help me"`},
+		"help on nothing":      {[]string{"help", "me"}, 2, "", "there is no help on that"},
 		"version":              {[]string{"version"}, 0, runtime.Version(), ""},
-		"version of something": {[]string{"version", "--short"}, 2, "", `no command "version --short"`},
+		"version of something": {[]string{"version", "--short"}, 2, "", "version takes no arguments"},
 		"a misspelt command":   {[]string{"rnu"}, 2, "", `no command "rnu"`},
+		"a secret astray":      {[]string{"hunter2-0123"}, 2, "", "the first argument is no command"},
+		"an input's name":      {[]string{"kubeconfig-content=hunter2"}, 2, "", `no command "kubeconfig-content"`},
+		"a secret behind":      {[]string{"runn", "--kubeconfig-content=hunter2"}, 2, "", `no command "runn"`},
+		"a secret after run":   {[]string{"run", "-kubeconfig-content=hunter2"}, 2, "", "is no flag"},
 		"nothing":              {nil, 2, "outcome=invalid\n", "cronjob: is missing"},
 		"run":                  {[]string{"run"}, 2, "outcome=invalid\n", "cronjob: is missing"},
 		"flags alone":          {[]string{"--cronjbo=x"}, 2, "outcome=invalid\n", "did you mean --cronjob?"},
@@ -84,6 +88,9 @@ func TestCommands(t *testing.T) {
 			t.Parallel()
 			var stdout, stderr safeBuffer
 			status := realMain(t.Context(), c.args, none, &stdout, &stderr)
+			if strings.Contains(stdout.String()+stderr.String(), "hunter2") {
+				t.Errorf("a secret is told:\n%s", stderr.String())
+			}
 			if status != c.status || !strings.Contains(stdout.String(), c.stdout) || !strings.Contains(stderr.String(), c.stderr) {
 				t.Errorf("status %d, want %d\nstdout: %s\nstderr: %s", status, c.status, stdout.String(), stderr.String())
 			}

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -156,7 +157,7 @@ func serverURL(server string) (*url.URL, error) {
 	case err != nil || u.Host == "" || u.Hostname() == "":
 		return nil, fmt.Errorf("is not a URL; want https://HOST[:PORT]")
 	case u.Scheme != "https":
-		return nil, fmt.Errorf("is an %s URL; only https is allowed", u.Scheme)
+		return nil, errors.New("is no https URL; only https is allowed")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return nil, fmt.Errorf("holds more than https://HOST[:PORT][/PATH]")
 	}

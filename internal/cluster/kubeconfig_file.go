@@ -55,32 +55,33 @@ func token(user *clientcmdapi.AuthInfo, path string) (token, file string, err er
 	return token, user.TokenFile, nil
 }
 
-// readFile reads a regular file. Links are followed: Kubernetes mounts tokens
+// readFile reads a regular file. The error does not tell its name, which is a
+// secret when people put the content where the name belongs. Links are followed: Kubernetes mounts tokens
 // behind some.
 func readFile(name string) ([]byte, error) {
 	if !filepath.IsAbs(name) {
-		return nil, fmt.Errorf("is %q, which is not an absolute path; use one, or put the content into the kubeconfig (kubectl config view --flatten --minify)", name)
+		return nil, errors.New("is not an absolute path; use one, or put the content into the kubeconfig (kubectl config view --flatten --minify)")
 	}
 	info, err := os.Stat(name)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", name, cause(err))
+		return nil, fmt.Errorf("names a file that cannot be read: %w", cause(err))
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("names %s, which is not a regular file", name)
+		return nil, errors.New("names something that is not a regular file")
 	}
 	file, err := os.Open(name)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read %s: %w", name, cause(err))
+		return nil, fmt.Errorf("names a file that cannot be read: %w", cause(err))
 	}
 	defer func() { _ = file.Close() }()
 	content, err := io.ReadAll(io.LimitReader(file, maxFile+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("cannot read %s: %w", name, cause(err))
+		return nil, fmt.Errorf("names a file that cannot be read: %w", cause(err))
 	case len(content) > maxFile:
-		return nil, fmt.Errorf("names %s, which is larger than %d bytes", name, maxFile)
+		return nil, fmt.Errorf("names a file that is larger than %d bytes", maxFile)
 	case len(content) == 0:
-		return nil, fmt.Errorf("names %s, which is empty", name)
+		return nil, errors.New("names a file that is empty")
 	}
 	return content, nil
 }

@@ -107,6 +107,10 @@ func readKubeconfig(p *problems, v values, pinned pinned) Kubeconfig {
 		}
 		return Kubeconfig{}
 	}
+	if !isPath(p, input, path, "a kubeconfig", "; the content goes into "+kubeconfigContent) {
+		// It is read all the same, so that the credentials in it are hidden.
+		return Kubeconfig{Content: []byte(path), Input: input}
+	}
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		p.add(kubeconfig, "making %q absolute: %w", path, err)

@@ -79,6 +79,9 @@ func contextFromFile(p *problems, v values, q *contract.Request) pinned {
 			p.add(m.input, "is given beside %s, which has it too; give one of them", contextFile)
 		}
 	}
+	if !isPath(p, contextFile, file, "a context", "; its members can be given one by one") {
+		return pinned{file: "the value of " + contextFile}
+	}
 	data, err := readBounded(file, maxContext)
 	if err != nil {
 		p.add(contextFile, "could not be read: %w", err)

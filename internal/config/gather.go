@@ -1,6 +1,10 @@
 package config
 
-import "strings"
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
 
 // values are the inputs as they were given, by name; defaults are filled in.
 type values map[string]string
@@ -37,10 +41,10 @@ func parseFlags(p *problems, args []string) map[string]string {
 		in, known := find(strings.TrimPrefix(name, "--"))
 		switch {
 		case !strings.HasPrefix(name, "--") || name == "--":
-			p.flag(args[i], "is no flag; inputs are given as --name=value or --name value")
+			p.flag(shown(args, i), "is no flag; inputs are given as --name=value or --name value")
 			continue
 		case !known:
-			p.flag(name, "is no input%s", didYouMean(strings.TrimPrefix(name, "--")))
+			p.flag(shown(args, i), "is no input%s", didYouMean(strings.TrimPrefix(name, "--")))
 			if next := i + 1; !hasValue && next < len(args) && !strings.HasPrefix(args[next], "-") {
 				i = next
 			}
@@ -60,6 +64,18 @@ func parseFlags(p *problems, args []string) map[string]string {
 		flags[in.Name] = value
 	}
 	return flags
+}
+
+var flagName = regexp.MustCompile(`^--[A-Za-z][A-Za-z-]{0,39}$`)
+
+// shown names an argument that is no flag of ours: what is not plainly a name may
+// be a secret that went astray, and is told by its place.
+func shown(args []string, i int) string {
+	name, _, _ := strings.Cut(args[i], "=")
+	if _, known := find(strings.TrimLeft(name, "-")); known || name == "--" || flagName.MatchString(name) {
+		return name
+	}
+	return fmt.Sprintf("argument %d", i+1)
 }
 
 // isFlag reports whether an argument names an input of ours.

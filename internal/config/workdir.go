@@ -14,6 +14,10 @@ const rootWorkDir = "/var/lib/aks-oneshot"
 // under a container that runs as root, so they fail the ownership rules.
 func readWorkDir(p *problems, v values, src Source) string {
 	if v.given(workDir) {
+		if isContent(v.text(workDir)) {
+			p.add(workDir, "holds more than the path of a folder")
+			return ""
+		}
 		path, err := filepath.Abs(v.text(workDir))
 		if err != nil {
 			p.add(workDir, "making %q absolute: %w", v.text(workDir), err)

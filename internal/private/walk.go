@@ -2,9 +2,11 @@ package private
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -62,6 +64,9 @@ func checkPath(path string) error {
 		return &Violation{"the path", "is empty", fix}
 	case strings.ContainsRune(path, 0):
 		return &Violation{"the path", "holds a NUL", fix}
+	case tooLong(path):
+		// Not shown: what is no path may be the content that was wanted from it.
+		return &Violation{"the path", fmt.Sprintf("is none: it has %d bytes, or a name of more than %d in it", len(path), maxName), fix}
 	case !filepath.IsAbs(path):
 		return &Violation{path, "is not an absolute path", fix}
 	case filepath.Clean(path) != path:
@@ -70,6 +75,16 @@ func checkPath(path string) error {
 		return &Violation{path, "cannot be a private folder", fix}
 	}
 	return nil
+}
+
+// What Linux and macOS take at most, in bytes (limits.h(0p), PATH_MAX and NAME_MAX).
+const (
+	maxPath = 4095
+	maxName = 255
+)
+
+func tooLong(path string) bool {
+	return len(path) > maxPath || slices.ContainsFunc(strings.Split(path, "/"), func(name string) bool { return len(name) > maxName })
 }
 
 // enter opens a folder in a folder as the flags say, or makes it.
