@@ -48,7 +48,7 @@ type Meaning struct {
 func Meanings() []Meaning { return slices.Clone(meanings) }
 
 var meanings = []Meaning{
-	{ConfigInvalid, "An input is missing, malformed, or contradicts another one.", "Correct the input that the message names; nothing was read or changed."},
+	{ConfigInvalid, "An input is missing, malformed, or contradicts another one, or the CronJob has not the shape that the contract needs.", "Correct the input or field that the message names; nothing was changed."},
 	{ContextIncomplete, "The context has no pinned digest or identity binding for this template.", "Add the template to the context from the reviewed deployment."},
 	{CredentialFailed, "No credential for the cluster could be had.", "Follow the message; it shows what the identity provider answered."},
 	{ClusterUnreachable, "The API server could not be reached or its certificate could not be verified.", "Check the server name, the network path and the CA in the kubeconfig."},

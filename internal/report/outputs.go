@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/aks-oneshot/aks-oneshot/internal/contract"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 )
@@ -28,7 +27,7 @@ var outputDocs = []OutputDoc{
 	{"resumed", "true when records of an earlier run were found and used, else false."},
 	{"dispatched", "true when this run is known to have created the Job, else false."},
 	{"successor", "0 for the execution itself, n for its nth successor."},
-	{"terminal-evidence", "The conditions and counts of the Job at its end, as JSON; empty when the end was not seen."},
+	{"terminal-evidence", "The conditions and counts of the Job at its end, as JSON; empty when the end was not seen. Of more than 32 KiB a part, with \"shortened\": true."},
 	{"checkpoint-dir", "The folder that holds the records."},
 	{"duration-seconds", "How long the run took, in seconds with three decimals."},
 }
@@ -45,7 +44,7 @@ func Outputs(result oneshot.Result, err error, checkpointDir string) []Output {
 		{"outcome", string(result.Outcome)},
 		{"reason", string(failure.CodeOf(err))},
 		{"job-name", e.Name},
-		{"job-uid", result.JobUID},
+		{"job-uid", leftOut(result.JobUID)},
 		{"namespace", e.Namespace},
 		{"execution-digest", digest},
 		{"resumed", strconv.FormatBool(result.Resumed)},
@@ -55,18 +54,6 @@ func Outputs(result oneshot.Result, err error, checkpointDir string) []Output {
 		{"checkpoint-dir", checkpointDir},
 		{"duration-seconds", strconv.FormatFloat(result.Duration.Seconds(), 'f', 3, 64)},
 	}
-}
-
-// evidenceJSON returns evidence in its canonical form, or "" when there is none.
-func evidenceJSON(evidence contract.Object) string {
-	if evidence == nil {
-		return ""
-	}
-	data, err := contract.Canonical(evidence)
-	if err != nil {
-		return "" // Evidence is digested before it gets here; it has a canonical form.
-	}
-	return string(data)
 }
 
 // ExitStatus returns the exit status that stands for an outcome: 0 only for

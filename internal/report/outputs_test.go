@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -180,5 +181,50 @@ func TestOutputDocsCannotBeChangedFromOutside(t *testing.T) {
 	OutputDocs()[0].Name = "x"
 	if name := OutputDocs()[0].Name; name != "outcome" {
 		t.Errorf("the first output is %q", name)
+	}
+}
+
+func TestOutputsAreBounded(t *testing.T) {
+	t.Parallel()
+	huge := strings.Repeat("R", 3<<20)
+	condition := func(reason string) map[string]any {
+		return map[string]any{"type": "Complete", "status": "True", "reason": reason}
+	}
+	many := make([]any, 30000)
+	for i := range many {
+		many[i] = condition(strings.Repeat("r", 300))
+	}
+	deep := any("x")
+	for range 150 {
+		deep = []any{deep, strings.Repeat("d", 320)}
+	}
+	for name, c := range map[string]struct {
+		evidence contract.Object
+		want     string
+	}{
+		"a reason": {contract.Object{"conditions": []any{condition(huge)}, "succeeded": json.Number("1")},
+			`{"conditions":[{"reason":"(left out: 3145728 bytes)","status":"True","type":"Complete"}],"shortened":true,"succeeded":1}`},
+		"nested": {contract.Object{"completion_time": deep}, `"shortened":true`},
+		"many":   {contract.Object{"conditions": many}, `"shortened":true`},
+		"names":  {contract.Object{huge: "x"}, `{"shortened":true}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, output := range Outputs(oneshot.Result{JobUID: huge, Evidence: c.evidence}, nil, "") {
+				if len(output.Value) > maxEvidence {
+					t.Errorf("%s has %d bytes", output.Name, len(output.Value))
+				}
+				switch output.Name {
+				case "job-uid":
+					if output.Value != "(left out: 3145728 bytes)" {
+						t.Errorf("the uid is %.100s", output.Value)
+					}
+				case "terminal-evidence":
+					if _, err := contract.ParseObject([]byte(output.Value)); err != nil || !strings.Contains(output.Value, c.want) {
+						t.Errorf("the evidence is %.300s, want %s (%v)", output.Value, c.want, err)
+					}
+				}
+			}
+		})
 	}
 }
