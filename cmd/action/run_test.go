@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"maps"
 	"os"
@@ -265,6 +266,53 @@ func TestRunRefusesBadInput(t *testing.T) {
 			e.expectError(t, c.reason, c.texts...)
 			s.expectUntouched(t, server)
 		})
+	}
+}
+
+// People give the content where the path belongs, and the host hides nothing of it.
+func TestAKubeconfigsContentInPlaceOfItsPathIsNotTold(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, complete)
+	folded := strings.NewReplacer("{", "{\n", ",", ",\n").Replace(server.kubeconfig())
+	for name, content := range map[string]string{
+		"on one line": server.kubeconfig(), "on many": folded, "in Base64": base64.StdEncoding.EncodeToString([]byte("apiVersion: v1\ntoken: " + token)),
+		"not one": strings.Repeat(token, 2),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, host := range []string{"true", ""} {
+				s := newStep(t, server)
+				s.env["GITHUB_ACTIONS"], s.env["INPUT_KUBECONFIG"] = host, content
+				e := s.run(t.Context(), t)
+				if e.status != 2 || !strings.Contains(e.log, "kubeconfig-content") || strings.Contains(e.log, "apiVersion: v1") {
+					t.Errorf("status %d\n%.1000s", e.status, e.log)
+				}
+				for at := 0; at+24 < len(content); at += 12 {
+					if part := content[at : at+24]; name == "in Base64" && strings.Contains(e.log+e.summary, part) {
+						t.Fatalf("a part of it is told: %s", part)
+					}
+				}
+				s.expectUntouched(t, server)
+			}
+		})
+	}
+}
+
+func TestWhatTheServerSaysAtLengthIsBounded(t *testing.T) {
+	t.Parallel()
+	status := maps.Clone(complete)
+	status["conditions"] = []any{map[string]any{"type": "Complete", "status": "True", "reason": strings.Repeat("R", 2<<20)}}
+	for _, host := range []string{"true", ""} {
+		server := newAPIServer(t, status)
+		s := newStep(t, server)
+		s.env["GITHUB_ACTIONS"] = host
+		e := s.run(t.Context(), t)
+		if e.status != 0 || len(e.log) > 64<<10 || len(e.raw) > 64<<10 || len(e.summary) > 64<<10 {
+			t.Errorf("status %d, log of %d bytes, outputs of %d, summary of %d", e.status, len(e.log), len(e.raw), len(e.summary))
+		}
+		if !strings.Contains(e.log+e.raw, "(left out: 2097152 bytes)") {
+			t.Errorf("nothing is said of what is left out:\n%.2000s", e.log)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 
@@ -41,6 +42,30 @@ func Lines(text string) []string {
 			line = "| " + line
 		}
 		lines[i] = hashCommand.ReplaceAllString(line, "$1 $2")
+	}
+	return lines
+}
+
+const (
+	// maxLine bounds one line of a log, in bytes.
+	maxLine = 16 << 10
+	// maxLines bounds one text of a log.
+	maxLines = 2000
+)
+
+// Bounded returns the lines, each at most 16 KiB and a note long, and at most 2000
+// of them and a note: a server or a workload may say more than anybody can read.
+// Secrets are to be taken out before, since a part of one is not known for what
+// it is. The lines are changed in place.
+func Bounded(lines []string) []string {
+	if more := len(lines) - maxLines; more > 0 {
+		lines = append(lines[:maxLines], fmt.Sprintf("(%d more lines left out)", more))
+	}
+	for i, line := range lines {
+		if len(line) > maxLine {
+			head := strings.ToValidUTF8(line[:maxLine], "")
+			lines[i] = fmt.Sprintf("%s (%d bytes left out)", head, len(line)-len(head))
+		}
 	}
 	return lines
 }

@@ -104,3 +104,17 @@ func FuzzLines(f *testing.F) {
 	}
 	f.Fuzz(checkLines)
 }
+
+func TestBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 8<<10)
+	lines := append([]string{"a", long, long + "b", "x" + long}, make([]string, 2000)...)
+	have := host.Bounded(lines)
+	if len(have) != 2001 || have[2000] != "(4 more lines left out)" {
+		t.Errorf("%d lines, the last %q", len(have), have[len(have)-1])
+	}
+	want := []string{"a", long, long + " (1 bytes left out)", "x" + long[:len(long)-2] + " (2 bytes left out)"}
+	if diff := cmp.Diff(want, have[:4]); diff != "" {
+		t.Errorf("(-want +have)\n%.500s", diff)
+	}
+}

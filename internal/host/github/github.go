@@ -126,7 +126,7 @@ func (h *Host) lines(text string) []string {
 	for i, line := range lines {
 		lines[i] = h.masks.Hide(line)
 	}
-	return lines
+	return host.Bounded(lines)
 }
 
 // text and oneLine are lines for the data of a command, which the library

@@ -153,11 +153,15 @@ func (h *Host) say(lead, text string) { _ = h.print(lead, text) }
 // is our own and goes before the first line.
 func (h *Host) print(lead, text string) error {
 	var b strings.Builder
-	for i, line := range host.Lines(h.masks.Hide(text)) {
+	lines := host.Lines(h.masks.Hide(text))
+	for i, line := range lines {
+		lines[i] = h.masks.Hide(line)
+	}
+	for i, line := range host.Bounded(lines) {
 		if i > 0 {
 			lead = ""
 		}
-		b.WriteString(h.indent + lead + h.masks.Hide(line) + "\n")
+		b.WriteString(h.indent + lead + line + "\n")
 	}
 	_, err := io.WriteString(h.stderr, b.String())
 	return err
