@@ -152,6 +152,11 @@ func TestResults(t *testing.T) {
 			all + `{"Action":"build-output","ImportPath":"x","Output":"syntax error\n"}` + "\n" + `{"Action":"fail","Package":"` + pkg + `"}` + "\n",
 			false, "make test (race, shuffled)", "syntax error\n",
 		},
+		"crashed": {
+			all + `{"Action":"output","Package":"` + pkg + `","Test":"TestX","Output":"panic: x\n"}` + "\n" +
+				`{"Action":"output","Package":"` + pkg + `","Output":"FAIL\n"}` + "\n" + `{"Action":"fail","Package":"` + pkg + `"}` + "\n",
+			false, "make test (race, shuffled)", "panic: x\nFAIL\n",
+		},
 		"left out": {all + `{"Action":"skip","Package":"` + pkg + `","Test":"TestX"}` + "\n", true, "tests left out", ""},
 		"case is gone": {
 			strings.ReplaceAll(all, `"TestJobBeingDeleted"`, `"TestAnother"`), true, "field case", "",

@@ -98,10 +98,24 @@ func (r *results) take(text string) {
 		} else {
 			r.outcome[at] = e.Action
 		}
+		if e.Action == "fail" && e.Test == "" {
+			r.showUnfinished(e.Package)
+		}
 		if e.Action == "fail" {
 			r.show(strings.Join(r.output[at], ""))
 		}
 		delete(r.output, at)
+	}
+}
+
+// showUnfinished shows what the tests of a package printed that did not come to
+// an end: they crashed, or hung.
+func (r *results) showUnfinished(pkg string) {
+	for at, output := range r.output {
+		if at.pkg == pkg && at.name != "" {
+			r.show(strings.Join(output, ""))
+			delete(r.output, at)
+		}
 	}
 }
 
