@@ -16,7 +16,7 @@ var outcomes = []struct {
 	means   string
 }{
 	{oneshot.Succeeded, "The Job is Complete."},
-	{oneshot.Failed, "The Job failed, and every successor that was allowed."},
+	{oneshot.Failed, "The Job failed, and every successor that was allowed failed too or was not started; `reason` tells which."},
 	{oneshot.Invalid, "An input is missing or malformed, or the template has not the shape that the contract needs. Nothing was changed."},
 	{oneshot.Refused, "Something is not as it was reviewed or recorded, or could not be had. This run dispatched nothing."},
 	{oneshot.Unknown, "A Job may run or may have run, and how it ended is not known. A re-run resumes where that is safe."},
