@@ -37,7 +37,7 @@ func TestOpenFolderRefuses(t *testing.T) {
 			return base + "/link/work"
 		}, []string{"{base}/link is a symbolic link"}},
 		"a long name": {func(_ *testing.T, base string) string { return base + "/" + strings.Repeat("n", 300) },
-			[]string{"opening the work folder", "file name too long"}},
+			[]string{"a name of more than 255", "Give an absolute path"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
