@@ -173,7 +173,8 @@ func TestResults(t *testing.T) {
 			var failed []string
 			for _, l := range r.lines(c.passed) {
 				if !l.ok {
-					failed = append(failed, l.figure)
+					name, _, _ := strings.Cut(l.figure, ": ")
+					failed = append(failed, name)
 				}
 			}
 			if have := strings.Join(failed, ", "); have != c.failed || shown.String() != c.shown {

@@ -126,5 +126,9 @@ func (l line) String() string {
 	if !l.ok {
 		verdict = "FAILED"
 	}
-	return fmt.Sprintf("%s  %-34s %-34s goal: %s", verdict, l.figure, l.value, l.goal)
+	const short = 34
+	if len(l.figure) > short || len(l.value) > 2*short {
+		return fmt.Sprintf("%s  %s\n        %s\n        goal: %s", verdict, l.figure, l.value, l.goal)
+	}
+	return fmt.Sprintf("%s  %-*s %-*s goal: %s", verdict, short, l.figure, short, l.value, l.goal)
 }

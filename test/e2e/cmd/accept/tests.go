@@ -158,21 +158,22 @@ func (r *results) lines(passed bool) []line {
 
 // fieldCase holds when each of its tests ran and passed.
 func (r *results) fieldCase(c e2e.Case) line {
-	l := line{ok: true, figure: "field case", goal: c.Met + " → " + c.Right}
-	n := 0
-	var bad []string
+	l := line{ok: true, figure: "field case: " + c.Met, goal: c.Right}
+	var good, bad []string
 	for folder, names := range c.Tests {
 		for _, name := range names {
-			n++
-			if outcome := r.outcome[test{modulePath + "/" + folder, name}]; outcome != "pass" {
+			if r.outcome[test{modulePath + "/" + folder, name}] == "pass" {
+				good = append(good, name)
+			} else {
 				bad = append(bad, folder+"."+name)
 			}
 		}
 	}
-	l.value = fmt.Sprintf("%d tests pass", n)
+	slices.Sort(good)
+	slices.Sort(bad)
+	l.value = strings.Join(good, ", ") + ": pass"
 	if len(bad) > 0 {
-		slices.Sort(bad)
-		l.ok, l.value = false, "did not pass: "+strings.Join(bad, ", ")
+		l.ok, l.value = false, strings.Join(bad, ", ")+": did not pass"
 	}
 	return l
 }
