@@ -172,9 +172,26 @@ func verifyTemplate(cronJob Object, q Request) error {
 		return failure.New(failure.SuspensionChanged, "CronJob %s has suspend: %s, required is %t",
 			q.Template, show(defaulted(spec, "suspend", false)), *want).At("spec.suspend")
 	}
-	r = &reader{}
-	checkJobBounds(r, jobSpec, "spec.jobTemplate.spec")
-	return r.failure(failure.TemplateDrift)
+	return verifyJobSpec(jobSpec, "spec.jobTemplate.spec")
+}
+
+// verifyJobSpec refuses a template, pinned or not, whose Job the dialect cannot
+// follow to its end.
+func verifyJobSpec(jobSpec map[string]any, path string) error {
+	// The API server writes a default into a Job, but not into a CronJob's
+	// template, and the Job would no longer be the one that was derived.
+	if n, ok := integer(jobSpec["backoffLimit"]); !ok || n < 0 {
+		return failure.New(failure.ConfigInvalid, "must be a count, is %s", show(jobSpec["backoffLimit"])).At(path + ".backoffLimit").
+			WithFix("Set backoffLimit in the CronJob's jobTemplate, review it and pin its digest")
+	}
+	r := &reader{}
+	checkJobBounds(r, jobSpec, path)
+	if r.err == nil {
+		return nil
+	}
+	e := *r.err
+	e.Code = failure.TemplateDrift
+	return e.WithFix("The fdai/v1 contract needs this; change the CronJob, review it and pin its digest")
 }
 
 // withOverrides returns env with the overrides in place, sorted by name.

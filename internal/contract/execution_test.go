@@ -81,6 +81,19 @@ func TestDeriveChecksBoundsOfAPinnedTemplate(t *testing.T) {
 	}
 }
 
+// The API server defaults it in the Job only, which would then differ from the
+// one that was derived, when it is running already.
+func TestDeriveNeedsABackoffLimit(t *testing.T) {
+	t.Parallel()
+	for _, value := range []any{remove, nil, json.Number("-1"), "1"} {
+		cronJob, q := fixture(t, "cronjob.json"), testRequest(t)
+		set(cronJob, value, "spec", "jobTemplate", "spec", "backoffLimit")
+		q.Pins.Template = must(TemplateDigest(cronJob))
+		_, err := Derive(cronJob, fixture(t, "serviceaccount.json"), q)
+		checkFailure(t, err, failure.ConfigInvalid, "spec.jobTemplate.spec.backoffLimit")
+	}
+}
+
 func TestDeriveLeavesItsInputAlone(t *testing.T) {
 	t.Parallel()
 	cronJob, account := fixture(t, "cronjob.json"), fixture(t, "serviceaccount.json")
