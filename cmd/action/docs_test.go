@@ -117,6 +117,7 @@ func TestREADMEHasTheTables(t *testing.T) {
 	have := readFile(t, readme)
 	want := have
 	for _, block := range []struct{ name, content string }{
+		{"context", contextBlock(t)},
 		{"inputs", inputsTable()},
 		{"outputs", outputsTable()},
 		{"statuses", statusesTable()},

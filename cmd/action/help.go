@@ -30,6 +30,8 @@ func helpText(topic string) string {
 		return usage
 	case "run":
 		return runHelp()
+	case "pin":
+		return pinHelp()
 	case "version":
 		return "Usage: aks-oneshot version\n\nPrints the version, the commit it was built from and the Go it was built with.\n"
 	}
@@ -39,13 +41,30 @@ func helpText(topic string) string {
 const usage = `aks-oneshot runs one Kubernetes Job at most once.
 
 Usage: aks-oneshot [run] [--INPUT=VALUE…]
+       aks-oneshot pin --FLAG=VALUE… < CRONJOB.json
        aks-oneshot version
-       aks-oneshot help [run]
+       aks-oneshot help [run|pin]
 
 It takes the Job from a reviewed CronJob, verifies what was pinned, records every
 step, creates the Job, waits for its end and says what became of it. Run again,
-it resumes from its records.
+it resumes from its records. pin makes the pins of a reviewed CronJob.
 `
+
+// pinHelp is the help on the pin command.
+func pinHelp() string {
+	var b strings.Builder
+	b.WriteString("Usage: kubectl get cronjob NAME -n " + pinNamespace + " -o json | aks-oneshot pin --FLAG=VALUE…\n\n" +
+		wrap("Reads one CronJob as JSON from standard input and prints the context that pins it, as JSON. "+
+			"The commit is that of the label "+sourceCommitLabel+", the ServiceAccount is NAME-job. "+
+			"It asks no cluster and reads no secret. Pin what was reviewed, when it was reviewed: "+
+			"a pin made from whatever is live at run time pins nothing.", "") +
+		"\nFlags, each of them required:\n")
+	for _, f := range pinFlags {
+		b.WriteString("  --" + f.name + "\n" + wrap(f.means, "      "))
+	}
+	b.WriteString("\nExit status:\n  0    the context is printed\n  2    a flag or the CronJob is not as it must be; nothing is printed on standard output\n")
+	return b.String()
+}
 
 // runHelp is the help on the run command, from the same tables as action.yml.
 func runHelp() string {

@@ -17,14 +17,14 @@ import (
 
 func main() {
 	ctx := untilSignalled(context.Background(), os.Stderr, os.Exit)
-	os.Exit(realMain(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr))
+	os.Exit(realMain(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
 
 // realMain is the program. It returns the exit status.
-func realMain(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+func realMain(ctx context.Context, args []string, getenv func(string) string, stdin io.Reader, stdout, stderr io.Writer) int {
 	// A runner starts the image's entrypoint without arguments, and flags alone
 	// say what to run.
-	if len(args) == 0 || strings.HasPrefix(args[0], "--") && args[0] != "--help" {
+	if len(args) == 0 || strings.HasPrefix(args[0], "--") && args[0] != "--help" && args[0] != "--version" {
 		args = append([]string{"run"}, args...)
 	}
 	command, rest := args[0], args[1:]
@@ -36,7 +36,12 @@ func realMain(ctx context.Context, args []string, getenv func(string) string, st
 			return say(stdout, stderr, helpText(command))
 		}
 		return run(ctx, rest, getenv, stdout, stderr)
-	case "version":
+	case "pin":
+		if wantsHelp {
+			return say(stdout, stderr, helpText(command))
+		}
+		return pin(ctx, rest, stdin, stdout, stderr)
+	case "version", "--version", "-v":
 		if len(rest) == 0 {
 			return say(stdout, stderr, versionText())
 		}
@@ -56,7 +61,7 @@ var commandName = regexp.MustCompile(`^[a-z-]{1,20}$`)
 func wrongCommand(command string) string {
 	name, _, _ := strings.Cut(command, "=")
 	switch {
-	case command == "version":
+	case command == "version" || command == "--version" || command == "-v":
 		return "version takes no arguments"
 	case command == "help" || command == "--help" || command == "-h":
 		return "there is no help on that"

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
@@ -57,6 +58,9 @@ func (s stuckStore) Put(ctx context.Context, execution string, record checkpoint
 
 func none(string) string { return "" }
 
+// nothing is a standard input that nobody may ask for.
+var nothing = iotest.ErrReader(errors.New("standard input was read"))
+
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -72,6 +76,11 @@ func TestCommands(t *testing.T) {
 		"help version":         {[]string{"help", "version"}, 0, "Usage: aks-oneshot version", ""},
 		"help on nothing":      {[]string{"help", "me"}, 2, "", "there is no help on that"},
 		"version":              {[]string{"version"}, 0, runtime.Version(), ""},
+		"--version":            {[]string{"--version"}, 0, runtime.Version(), ""},
+		"-v":                   {[]string{"-v"}, 0, runtime.Version(), ""},
+		"-v of something":      {[]string{"-v", "run"}, 2, "", "version takes no arguments"},
+		"help pin":             {[]string{"help", "pin"}, 0, "--identity-resource-id", ""},
+		"pin --help":           {[]string{"pin", "--help"}, 0, "--identity-resource-id", ""},
 		"version of something": {[]string{"version", "--short"}, 2, "", "version takes no arguments"},
 		"a misspelt command":   {[]string{"rnu"}, 2, "", `no command "rnu"`},
 		"a secret astray":      {[]string{"hunter2-0123"}, 2, "", "the first argument is no command"},
@@ -87,7 +96,7 @@ func TestCommands(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var stdout, stderr safeBuffer
-			status := realMain(t.Context(), c.args, none, &stdout, &stderr)
+			status := realMain(t.Context(), c.args, none, nothing, &stdout, &stderr)
 			if strings.Contains(stdout.String()+stderr.String(), "hunter2") {
 				t.Errorf("a secret is told:\n%s", stderr.String())
 			}
@@ -121,7 +130,7 @@ func TestHelpTellsEveryInputAndStatus(t *testing.T) {
 func TestHelpThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	var stderr safeBuffer
-	if status := realMain(t.Context(), []string{"version"}, none, broken{}, &stderr); status == 0 || !strings.Contains(stderr.String(), "disk full") {
+	if status := realMain(t.Context(), []string{"version"}, none, nothing, broken{}, &stderr); status == 0 || !strings.Contains(stderr.String(), "disk full") {
 		t.Errorf("status %d, %s", status, stderr.String())
 	}
 }

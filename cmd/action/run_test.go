@@ -62,7 +62,7 @@ func (s *step) run(ctx context.Context, t *testing.T) ended {
 
 func (s *step) main(ctx context.Context) (status int, log string) {
 	var stdout, stderr safeBuffer
-	status = realMain(ctx, nil, func(key string) string { return s.env[key] }, &stdout, &stderr)
+	status = realMain(ctx, nil, func(key string) string { return s.env[key] }, nothing, &stdout, &stderr)
 	return status, stdout.String() + stderr.String()
 }
 
@@ -238,7 +238,7 @@ func TestRunWithFlagsOnATerminal(t *testing.T) {
 		}
 	}
 	var stdout, stderr safeBuffer
-	status := realMain(t.Context(), args, func(string) string { return "" }, &stdout, &stderr)
+	status := realMain(t.Context(), args, func(string) string { return "" }, nothing, &stdout, &stderr)
 	if status != 0 || !strings.Contains(stdout.String(), "outcome=succeeded\n") || !strings.Contains(stderr.String(), "dispatched") {
 		t.Errorf("status %d\n%s\n%s", status, stdout.String(), stderr.String())
 	}
