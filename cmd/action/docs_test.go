@@ -158,7 +158,7 @@ func TestTablesAreWhole(t *testing.T) {
 		seen[m.Code] = true
 	}
 	names := map[string]bool{}
-	for _, out := range report.Outputs(oneshot.Result{}, nil, "") {
+	for _, out := range report.Outputs(oneshot.Result{}, nil, report.Facts{}) {
 		names[out.Name] = true
 	}
 	for _, doc := range report.OutputDocs() {

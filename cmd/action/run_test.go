@@ -453,7 +453,7 @@ func TestRunRefusesADriftedTemplate(t *testing.T) {
 	server := newAPIServer(t, complete)
 	server.cronJob["spec"].(map[string]any)["schedule"] = "0 0 * * *"
 	e := newStep(t, server).run(t.Context(), t)
-	e.expect(t, 3, "outcome", "refused", "reason", "template-drift", "dispatched", "false")
+	e.expect(t, 3, "outcome", "refused", "reason", "template-drift", "dispatched", "false", "namespace", "fdai-runtime")
 	e.expectError(t, "template-drift")
 }
 

@@ -50,7 +50,7 @@ func Meanings() []Meaning { return slices.Clone(meanings) }
 var meanings = []Meaning{
 	{ConfigInvalid, "An input is missing, malformed, or contradicts another one, or the CronJob has not the shape that the contract needs.", "Correct the input or field that the message names; nothing was changed."},
 	{ContextIncomplete, "The context has no pinned digest or identity binding for this template.", "Add the template to the context from the reviewed deployment."},
-	{CredentialFailed, "No credential for the cluster could be had.", "Follow the message; it shows what the identity provider answered."},
+	{CredentialFailed, "Reserved, this version never reports it: no credential for the cluster could be had.", "Follow the message; it shows what the identity provider answered."},
 	{ClusterUnreachable, "The API server could not be reached or its certificate could not be verified.", "Check the server name, the network path and the CA in the kubeconfig."},
 	{PermissionDenied, "The API server refused a request by authorization.", "Grant the verb on the resource that the message names; the README has the whole Role."},
 	{TemplateUnavailable, "The CronJob could not be read.", "Check its name and namespace and that the cluster is the right one."},
@@ -71,8 +71,8 @@ var meanings = []Meaning{
 	{JobVanishedAfterDispatch, "The Job was created by an earlier run and is gone, with no record of how it ended.", "Find out from the cluster's logs how it ended; it is not repeated."},
 	{JobVanished, "The Job was deleted while it was waited for.", "Find out who deleted it and how far it came; it is not created again."},
 	{StatusInconsistent, "The Job's status contradicts itself.", "Look at the Job; no outcome is reported for it."},
-	{WorkloadCannotStart, "The Job's pods cannot start.", "Correct what the message names; a re-run resumes waiting."},
+	{WorkloadCannotStart, "Reserved, this version never reports it: the Job's pods cannot start.", "Correct what the message names; a re-run resumes waiting."},
 	{JobFailed, "The Job failed.", "Read the workload's log and the Job's conditions."},
-	{DeadlineExceeded, "The time was up before the Job had ended; a Job that was created goes on.", "Run again to resume waiting, or give a longer timeout."},
+	{DeadlineExceeded, "The time was up before the Job had ended; a Job that was created goes on.", "Where a Job was created, see why it has not ended: kubectl -n NAMESPACE describe job JOB, and kubectl -n NAMESPACE describe pods -l job-name=JOB (image pull, quota, scheduling). Then run again to resume waiting, or give a longer timeout."},
 	{Cancelled, "The run was cancelled; a Job that was created goes on.", "Run again to resume."},
 }

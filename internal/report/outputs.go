@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -22,7 +23,7 @@ var outputDocs = []OutputDoc{
 	{"reason", "The failure code when the run did not succeed, else empty."},
 	{"job-name", "The name of the Job; of the last one where successors ran. Empty when the run ended before there was a name."},
 	{"job-uid", "The metadata.uid of the Job, empty when no Job was seen."},
-	{"namespace", "The namespace of the Job."},
+	{"namespace", "The namespace of the Job, also when there is none yet; empty only when the input was wrong."},
 	{"execution-digest", "The SHA-256 of everything that makes the execution what it is, in hexadecimal."},
 	{"resumed", "true when records of an earlier run were found and used, else false."},
 	{"dispatched", "true when this run is known to have created the Job, else false."},
@@ -33,8 +34,9 @@ var outputDocs = []OutputDoc{
 }
 
 // Outputs returns every output of a run, in a fixed order; those of which
-// nothing is known are "". err is the run's error, or nil.
-func Outputs(result oneshot.Result, err error, checkpointDir string) []Output {
+// nothing is known are "". err is the run's error, or nil. What the inputs said
+// stands in for what an execution would, which a refused run never had.
+func Outputs(result oneshot.Result, err error, facts Facts) []Output {
 	e := result.Execution
 	digest := ""
 	if !e.Digest.IsZero() {
@@ -45,13 +47,13 @@ func Outputs(result oneshot.Result, err error, checkpointDir string) []Output {
 		{"reason", string(failure.CodeOf(err))},
 		{"job-name", e.Name},
 		{"job-uid", leftOut(result.JobUID)},
-		{"namespace", e.Namespace},
+		{"namespace", cmp.Or(e.Namespace, facts.Namespace)},
 		{"execution-digest", digest},
 		{"resumed", strconv.FormatBool(result.Resumed)},
 		{"dispatched", strconv.FormatBool(result.Dispatched)},
 		{"successor", strconv.Itoa(result.Successor)},
 		{"terminal-evidence", evidenceJSON(result.Evidence)},
-		{"checkpoint-dir", checkpointDir},
+		{"checkpoint-dir", facts.CheckpointDir},
 		{"duration-seconds", strconv.FormatFloat(result.Duration.Seconds(), 'f', 3, 64)},
 	}
 }

@@ -43,7 +43,7 @@ func TestOutputs(t *testing.T) {
 			result: oneshot.Result{Outcome: oneshot.Refused, Duration: time.Second},
 			err:    fmt.Errorf("deriving: %w", failure.New(failure.TemplateDrift, "another digest")),
 			want: map[string]string{
-				"outcome": "refused", "reason": "template-drift", "job-name": "", "job-uid": "", "namespace": "",
+				"outcome": "refused", "reason": "template-drift", "job-name": "", "job-uid": "", "namespace": "fdai-runtime",
 				"execution-digest": "", "resumed": "false", "dispatched": "false", "successor": "0",
 				"terminal-evidence": "", "checkpoint-dir": "/records", "duration-seconds": "1.000",
 			},
@@ -63,7 +63,7 @@ func TestOutputs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			got := map[string]string{}
-			for _, o := range Outputs(tt.result, tt.err, "/records") {
+			for _, o := range Outputs(tt.result, tt.err, Facts{Namespace: "fdai-runtime", CheckpointDir: "/records"}) {
 				got[o.Name] = o.Value
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -83,7 +83,7 @@ func TestOutputDocsAreTheOutputs(t *testing.T) {
 			t.Errorf("the description of %s is no sentence: %q", d.Name, d.Description)
 		}
 	}
-	for _, o := range Outputs(oneshot.Result{}, nil, "") {
+	for _, o := range Outputs(oneshot.Result{}, nil, Facts{}) {
 		set = append(set, o.Name)
 	}
 	if diff := cmp.Diff(documented, set); diff != "" {
@@ -210,7 +210,7 @@ func TestOutputsAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, output := range Outputs(oneshot.Result{JobUID: huge, Evidence: c.evidence}, nil, "") {
+			for _, output := range Outputs(oneshot.Result{JobUID: huge, Evidence: c.evidence}, nil, Facts{}) {
 				if len(output.Value) > maxEvidence {
 					t.Errorf("%s has %d bytes", output.Name, len(output.Value))
 				}
