@@ -15,7 +15,7 @@ import (
 // say.
 func openFailure(path string, err error) error {
 	if v, ok := errors.AsType[*private.Violation](err); ok {
-		return failure.New(failure.ConfigInvalid, "%w", v).WithFix("%s", v.Fix)
+		return failure.New(failure.ConfigInvalid, "%w", v).WithFix("%s. A work folder that does not exist yet is created", v.Fix)
 	}
 	for _, kind := range []error{fs.ErrPermission, syscall.EROFS, syscall.ENAMETOOLONG} {
 		if errors.Is(err, kind) {

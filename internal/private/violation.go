@@ -79,7 +79,7 @@ func checkFolder(path string, st *unix.Stat_t) error {
 		return &Violation{path, fmt.Sprintf("belongs to uid %d, must belong to %s", st.Uid, us()), ownerFix}
 	case mode != folderMode:
 		return &Violation{path, fmt.Sprintf("has mode %04o, must have %04o", mode, folderMode),
-			fmt.Sprintf("Make it private (chmod %04o %s), or give one that does not exist yet: it is created", folderMode, path)}
+			fmt.Sprintf("Make it private (chmod %04o %s)", folderMode, path)}
 	}
 	return nil
 }
