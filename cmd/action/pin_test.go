@@ -30,7 +30,7 @@ var pinArgs = []string{
 
 // runPin runs the program's pin and expects it to end with a status, and to
 // print on standard output only with 0.
-func runPin(t *testing.T, ctx context.Context, want int, args []string, stdin io.Reader) (stdout, stderr string) {
+func runPin(ctx context.Context, t *testing.T, want int, args []string, stdin io.Reader) (stdout, stderr string) {
 	t.Helper()
 	var out, log safeBuffer
 	if status := realMain(ctx, append([]string{"pin"}, args...), none, stdin, &out, &log); status != want {
@@ -47,7 +47,7 @@ func runPin(t *testing.T, ctx context.Context, want int, args []string, stdin io
 func TestExampleIsPinnedAndDerived(t *testing.T) {
 	t.Parallel()
 	example := exampleObjects(t)
-	printed, _ := runPin(t, t.Context(), 0, pinArgs, bytes.NewReader(example["CronJob"]))
+	printed, _ := runPin(t.Context(), t, 0, pinArgs, bytes.NewReader(example["CronJob"]))
 
 	object := parseObject(t, []byte(printed))
 	reviewed, err := contract.ReadContext(object)
@@ -83,14 +83,14 @@ func TestExampleIsPinnedAndDerived(t *testing.T) {
 // example, to the letter.
 func contextBlock(t *testing.T) string {
 	t.Helper()
-	printed, _ := runPin(t, t.Context(), 0, pinArgs, bytes.NewReader(exampleObjects(t)["CronJob"]))
+	printed, _ := runPin(t.Context(), t, 0, pinArgs, bytes.NewReader(exampleObjects(t)["CronJob"]))
 	return "```json\n" + printed + "```\n"
 }
 
 // What the reference pinned of the same CronJob is what pin prints.
 func TestPinIsTheReferences(t *testing.T) {
 	t.Parallel()
-	printed, _ := runPin(t, t.Context(), 0, pinArgs, strings.NewReader(readFile(t, "testdata/cronjob.json")))
+	printed, _ := runPin(t.Context(), t, 0, pinArgs, strings.NewReader(readFile(t, "testdata/cronjob.json")))
 	want := parseObject(t, []byte(readFile(t, "testdata/context.json")))
 	delete(want, "kubeconfig")
 	if diff := cmp.Diff(want, parseObject(t, []byte(printed))); diff != "" {
@@ -160,7 +160,7 @@ func TestPinRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, stderr := runPin(t, t.Context(), 2, c.args, strings.NewReader(c.stdin))
+			_, stderr := runPin(t.Context(), t, 2, c.args, strings.NewReader(c.stdin))
 			for _, want := range c.expect {
 				if !strings.Contains(stderr, want) {
 					t.Errorf("%q is not in: %s", want, stderr)
@@ -179,7 +179,7 @@ func TestPinThatIsCancelled(t *testing.T) {
 	defer func() { _ = writer.Close() }()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(io.ErrClosedPipe)
-	if _, stderr := runPin(t, ctx, 130, pinArgs, stdin); !strings.Contains(stderr, "nothing was pinned") {
+	if _, stderr := runPin(ctx, t, 130, pinArgs, stdin); !strings.Contains(stderr, "nothing was pinned") {
 		t.Errorf("told: %s", stderr)
 	}
 }
