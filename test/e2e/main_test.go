@@ -6,7 +6,9 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/aks-oneshot/aks-oneshot/test/cluster"
@@ -48,6 +50,7 @@ func realMain(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	go endWith(dir)
 	ctx := context.Background()
 	if program, err = harness.Build(ctx, dir, harness.BuildOptions{Race: os.Getenv(raceEnv) != ""}); err != nil {
 		return 1, err
@@ -61,6 +64,18 @@ func realMain(m *testing.M) (code int, err error) {
 	}
 	o := cluster.Options{APIServerArgs: []string{"--client-ca-file=" + ca}}
 	return cluster.Main(inWorld{m, dir}, o, &shared), nil
+}
+
+// endWith leaves nothing behind when the tests are told to stop: the folder has
+// tokens in it. The clusters end with the process.
+func endWith(dir string) {
+	stop := make(chan os.Signal, 1)
+	signal.Notify(stop, os.Interrupt, syscall.SIGTERM)
+	<-stop
+	if err := os.RemoveAll(dir); err != nil {
+		fmt.Fprintln(os.Stderr, "end-to-end tests:", err)
+	}
+	os.Exit(1)
 }
 
 // parallel lets more tests run at a time than there are processors: what they
