@@ -93,3 +93,45 @@ func TestAFolderThatIsNotPrivateHasTheAdviceOfItsInput(t *testing.T) {
 		})
 	}
 }
+
+// What the README says of running work again on purpose: of a failed execution a
+// re-run repeats the failure, and each of the three changes makes one more Job.
+func TestFailedWorkIsRunAgainOnPurposeOnly(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, failed)
+	s := newStep(t, server)
+	for i, next := range []struct {
+		name, value string
+		creates     int
+	}{
+		{"INPUT_TIMEOUT", "2m", 1}, // the first run
+		{"INPUT_TIMEOUT", "3m", 1},
+		{"INPUT_RETRIES", "1", 2},
+		{"INPUT_TIMEOUT", "4m", 2},
+		{"INPUT_RETRIES", "0", 2},
+		{"INPUT_ENV", "PROGRESS_RUN_ID=2026-12-01", 3},
+		{"INPUT_PURPOSE", "inventory-2", 4},
+		{"INPUT_TIMEOUT", "5m", 4},
+	} {
+		s.env[next.name] = next.value
+		if next.name == "INPUT_RETRIES" {
+			s.env["INPUT_RETRY-ENV"] = strings.Repeat(`[{"PROGRESS_RUN_ID":"again"}]`, int(next.value[0]-'0'))
+		}
+		before := server.creates()
+		e := s.run(t.Context(), t)
+		dispatched := "false"
+		if next.creates > before {
+			dispatched = "true"
+		}
+		e.expect(t, 1, "outcome", "failed", "reason", "job-failed", "dispatched", dispatched)
+		if have := server.creates(); have != next.creates {
+			t.Fatalf("run %d, with %s=%s: %d Jobs were created, want %d", i+1, next.name, next.value, have, next.creates)
+		}
+		if err := os.Remove(s.env["GITHUB_OUTPUT"]); err != nil {
+			t.Fatal(err)
+		}
+		server.mu.Lock()
+		server.job = nil // its TTL is over
+		server.mu.Unlock()
+	}
+}

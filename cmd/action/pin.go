@@ -174,9 +174,13 @@ func readCronJob(ctx context.Context, stdin io.Reader) (contract.Object, error) 
 }
 
 // asInput makes an error one about the input: what a run calls drift, before
-// there is a pin, is nothing but a CronJob that cannot be pinned.
+// there is a pin, is nothing but a CronJob that cannot be pinned. A flag is named
+// as it is given.
 func asInput(err error) error {
 	e := *asFailure(err)
 	e.Code = failure.ConfigInvalid
+	if flag := strings.ReplaceAll(e.Field, "_", "-"); isPinFlag(flag) {
+		e.Field = flag
+	}
 	return &e
 }

@@ -140,7 +140,7 @@ func TestPinRefuses(t *testing.T) {
 		"a flag twice":    {append([]string{"--tenant-id=66666666-7777-8888-9999-aaaaaaaaaaaa"}, pinArgs...), cronJob, []string{"tenant-id: is given twice"}},
 		"no digest":       {append([]string{"--target-binding=prod"}, pinArgs[1:]...), cronJob, []string{"target-binding: \"prod\" is not a SHA-256 digest"}},
 		"an identity of another subscription": {append([]string{"--subscription-id=99999999-2222-3333-4444-555555555555"}, append(pinArgs[:2:2], pinArgs[3:]...)...), cronJob,
-			[]string{"identity_resource_id: ", "is not a user-assigned managed identity of subscription"}},
+			[]string{"identity-resource-id: ", "is not a user-assigned managed identity of subscription"}},
 		"nothing":               {pinArgs, " \n", []string{"standard input: is empty", "kubectl get cronjob"}},
 		"no JSON":               {pinArgs, "apiVersion: batch/v1", []string{"standard input: is no JSON object"}},
 		"too much":              {pinArgs, strings.Repeat(" ", maxCronJob+1), []string{"has more than 4194304 bytes"}},
