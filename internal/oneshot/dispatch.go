@@ -121,6 +121,8 @@ func (x *execution) adopt(job contract.Object, isRecorded bool) error {
 	if differs != nil && x.exposure != sent {
 		return differs
 	}
+	// Whoever created it: from here on a Job of this execution may be running.
+	x.exposure = max(x.exposure, recorded)
 	x.result.JobUID = contract.UID(job)
 	if !isRecorded {
 		if err := x.put(x.binding.Dispatched()); err != nil {

@@ -405,3 +405,23 @@ func TestARefusalRightAfterAnOutageIsNotFinal(t *testing.T) {
 		}
 	})
 }
+
+// A Job that another run created first is waited for like one's own, and an end
+// that was not seen is not a refusal.
+func TestAJobOfAnotherRunThatIsStillRunningIsNotRefused(t *testing.T) {
+	t.Parallel()
+	s := newStub(fate{state: contract.Succeeded, after: time.Hour})
+	s.created = func(int) error {
+		manifest := s.world.records("")["fdai-inventory-5d01f2953d711784"][checkpoint.Manifest].Content
+		if _, err := s.world.create(s.process, clone(manifest)); err != nil {
+			return err
+		}
+		return answer(AlreadyExists, 409, "already exists")
+	}
+	s.run(t, nil, func(t *testing.T, result Result, err error) {
+		wants(failure.DeadlineExceeded, Unknown)(t, result, err)
+		if result.Dispatched || result.JobUID == "" {
+			t.Errorf("the result is %+v, want a Job that was found", result)
+		}
+	})
+}
