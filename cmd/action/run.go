@@ -20,6 +20,7 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/internal/host"
 	"github.com/aks-oneshot/aks-oneshot/internal/host/github"
 	"github.com/aks-oneshot/aks-oneshot/internal/host/terminal"
+	"github.com/aks-oneshot/aks-oneshot/internal/kubeconfig"
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 	"github.com/aks-oneshot/aks-oneshot/internal/private"
 	"github.com/aks-oneshot/aks-oneshot/internal/report"
@@ -124,7 +125,7 @@ func (s *session) connect(k config.Kubeconfig) (*cluster.Client, error) {
 			return nil, kubeconfigFailure(k, err)
 		}
 	}
-	cfg, err := cluster.FromKubeconfig(data)
+	cfg, err := kubeconfig.Read(data)
 	if err != nil {
 		return nil, err
 	}

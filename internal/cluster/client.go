@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/kubeconfig"
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
@@ -118,7 +119,7 @@ func WithNotify(notify func(text string)) Option {
 }
 
 // New returns a client for the API server that cfg describes, as made by
-// [FromKubeconfig] or for a credential of another origin. Nothing is sent yet.
+// [kubeconfig.Read] or for a credential of another origin. Nothing is sent yet.
 // cfg is not changed.
 //
 // The server must be https and verified. A proxy is cfg's, or that of the
@@ -130,9 +131,9 @@ func New(cfg *rest.Config, options ...Option) (*Client, error) {
 	for _, option := range options {
 		option(c, cfg)
 	}
-	base, err := serverURL(cfg.Host)
+	base, err := kubeconfig.ServerURL(cfg.Host)
 	if err != nil {
-		return nil, invalid("server", "%w", err)
+		return nil, failure.New(failure.ConfigInvalid, "%w", err).At("server")
 	}
 	c.base = base
 	switch {

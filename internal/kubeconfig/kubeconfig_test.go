@@ -1,16 +1,15 @@
-package cluster
+package kubeconfig
 
 import (
-	"crypto/ecdsa"
-	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"k8s.io/client-go/rest"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
@@ -49,15 +48,6 @@ const (
 	goodServer = "server: https://api.example:443"
 	goodToken  = "token: " + testToken
 )
-
-func keyPEM(t *testing.T, key *ecdsa.PrivateKey) []byte {
-	t.Helper()
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
-}
 
 func TestKubeconfigsThatAreRefused(t *testing.T) {
 	t.Parallel()
@@ -132,7 +122,7 @@ func TestKubeconfigsThatAreRefused(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := FromKubeconfig([]byte(test.data))
+			_, err := Read([]byte(test.data))
 			if failure.CodeOf(err) != failure.ConfigInvalid {
 				t.Fatalf("got %v, want config-invalid", err)
 			}
@@ -156,13 +146,12 @@ func TestKubeconfigsThatWork(t *testing.T) {
 	dir := t.TempDir()
 	var got http.Header
 	var subject string
-	s := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s := serve(t, func(_ http.ResponseWriter, r *http.Request) {
 		got, subject = r.Header, ""
 		if len(r.TLS.PeerCertificates) > 0 {
 			subject = r.TLS.PeerCertificates[0].Subject.CommonName
 		}
-		_, _ = fmt.Fprint(w, `{"kind":"Job","metadata":{"name":"x","namespace":"n"}}`)
-	}), requestClientCertificates)
+	})
 	write := func(name string, content []byte) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -188,12 +177,12 @@ func TestKubeconfigsThatWork(t *testing.T) {
 		{"JSON", asJSON(t, s.URL, ca), "Bearer " + testToken, "", ""},
 	}
 	for _, test := range tests {
-		cfg, err := FromKubeconfig([]byte(test.data))
+		cfg, err := Read([]byte(test.data))
 		if err != nil {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
-		if _, err := connect(t, cfg).Job(t.Context(), "n", "x"); err != nil {
+		if err := visit(t, cfg); err != nil {
 			t.Errorf("%s: %v", test.name, err)
 			continue
 		}
@@ -219,7 +208,7 @@ func asJSON(t *testing.T, server string, ca []byte) string {
 
 func TestKubeconfigProxy(t *testing.T) {
 	t.Parallel()
-	cfg, err := FromKubeconfig([]byte(kubeconfig(goodServer+"\nproxy-url: socks5://proxy.example:1080", goodToken)))
+	cfg, err := Read([]byte(kubeconfig(goodServer+"\nproxy-url: socks5://proxy.example:1080", goodToken)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,13 +217,13 @@ func TestKubeconfigProxy(t *testing.T) {
 	}
 }
 
-func FuzzFromKubeconfig(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add([]byte(kubeconfig(goodServer, goodToken)))
 	f.Add([]byte(`{"apiVersion":"v1","kind":"Config"}`))
 	f.Add([]byte("apiVersion: v1\nkind: Config\ncurrent-context: a\ncontexts: [{name: a}]\n"))
 	f.Add([]byte("a: &a [*a]"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		cfg, err := FromKubeconfig(data)
+		cfg, err := Read(data)
 		if err != nil {
 			if failure.CodeOf(err) != failure.ConfigInvalid {
 				t.Errorf("code %q: %v", failure.CodeOf(err), err)
@@ -244,7 +233,7 @@ func FuzzFromKubeconfig(f *testing.F) {
 		if !strings.HasPrefix(cfg.Host, "https://") || cfg.Insecure || cfg.ExecProvider != nil || cfg.AuthProvider != nil {
 			t.Errorf("taken: %v", cfg)
 		}
-		if _, err := New(cfg); err != nil {
+		if _, err := rest.TransportFor(cfg); err != nil {
 			t.Errorf("taken, but not usable: %v", err)
 		}
 	})

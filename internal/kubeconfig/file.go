@@ -1,4 +1,4 @@
-package cluster
+package kubeconfig
 
 import (
 	"errors"
@@ -56,8 +56,8 @@ func token(user *clientcmdapi.AuthInfo, path string) (token, file string, err er
 }
 
 // readFile reads a regular file. The error does not tell its name, which is a
-// secret when people put the content where the name belongs. Links are followed: Kubernetes mounts tokens
-// behind some.
+// secret when people put the content where the name belongs. Links are followed:
+// Kubernetes mounts tokens behind some.
 func readFile(name string) ([]byte, error) {
 	if !filepath.IsAbs(name) {
 		return nil, errors.New("is not an absolute path; use one, or put the content into the kubeconfig (kubectl config view --flatten --minify)")

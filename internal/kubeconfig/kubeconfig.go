@@ -1,13 +1,14 @@
-package cluster
+// Package kubeconfig reads the files that say where a cluster is and who one is
+// there, into client-go's connection settings. It takes less than kubectl does,
+// since what runs here decides what runs in a cluster.
+package kubeconfig
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
-	"strings"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -16,9 +17,9 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
-// FromKubeconfig returns the connection that the current context of a
-// kubeconfig stands for. data is the file's content, YAML or JSON; reading the
-// file, and judging who else could, is the caller's business.
+// Read returns the connection that the current context of a kubeconfig stands
+// for. data is the file's content, YAML or JSON; reading the file, and judging
+// who else could, is the caller's business.
 //
 // It takes less than kubectl does, because what runs here decides what runs in
 // a cluster: the server is https and verified, and the user is a token, a
@@ -34,7 +35,7 @@ import (
 // config-invalid and names the field; it holds no value that could be secret.
 //
 // https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
-func FromKubeconfig(data []byte) (*rest.Config, error) {
+func Read(data []byte) (*rest.Config, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return nil, failure.New(failure.ConfigInvalid, "the kubeconfig is empty").At("kubeconfig")
 	}
@@ -88,7 +89,7 @@ func current(file *clientcmdapi.Config) (cluster named[clientcmdapi.Cluster], us
 }
 
 func setCluster(cfg *rest.Config, cluster *clientcmdapi.Cluster, path string) error {
-	if _, err := serverURL(cluster.Server); err != nil {
+	if _, err := ServerURL(cluster.Server); err != nil {
 		return invalid(path+".server", "%w", err)
 	}
 	if cluster.InsecureSkipTLSVerify {
@@ -147,21 +148,6 @@ func setUser(cfg *rest.Config, user *clientcmdapi.AuthInfo, path string) (err er
 		return invalid(path+".as", "is empty, but uid, groups or extra fields to act as are given")
 	}
 	return nil
-}
-
-// serverURL parses the address of an API server. A path is allowed: a proxy in
-// front of several clusters has one for each.
-func serverURL(server string) (*url.URL, error) {
-	u, err := url.Parse(strings.TrimRight(server, "/"))
-	switch {
-	case err != nil || u.Host == "" || u.Hostname() == "":
-		return nil, fmt.Errorf("is not a URL; want https://HOST[:PORT]")
-	case u.Scheme != "https":
-		return nil, errors.New("is no https URL; only https is allowed")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("holds more than https://HOST[:PORT][/PATH]")
-	}
-	return u, nil
 }
 
 // lineNumber finds the one part of a parser's message that cannot hold a part
