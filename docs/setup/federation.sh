@@ -1,0 +1,101 @@
+#!/bin/sh
+# Gives a workflow an identity in Azure, once: a managed identity that trusts the
+# id tokens of one environment of one repository, may look up one cluster, and may
+# run Jobs in one namespace of it. Nothing of this is a secret.
+#
+# Needs az, signed in as somebody who may create identities and assign roles; gh,
+# signed in; and kubectl with a context that may create Roles in the cluster.
+set -eu
+
+# Yours: change these.
+repository=octo-org/octo-repo
+environment=production
+subscription=11111111-2222-3333-4444-555555555555
+location=westeurope
+identity_group=example-rg # resource group of the identity
+identity=aks-oneshot
+cluster_group=example-rg # resource group of the cluster, not of its nodes
+cluster=example
+context=example # of kubectl: kubectl config get-contexts
+
+# GitHub's. For Azure Pipelines, set issuer here and subject below to what the
+# service connection shows, and leave gh out.
+issuer=https://token.actions.githubusercontent.com
+# Of the public cloud. api://AzureADTokenExchangeUSGov and
+# api://AzureADTokenExchangeChina are those of the others.
+audience=api://AzureADTokenExchange
+
+# repo:OWNER/NAME, or repo:OWNER@ID/NAME@ID where subjects are immutable.
+prefix=$(gh api "repos/$repository/actions/oidc/customization/sub" \
+	--jq 'if .use_default then .sub_claim_prefix else "" end')
+if [ -z "$prefix" ]; then
+	echo "$repository has subjects of its own making: set subject by hand" >&2
+	exit 1
+fi
+subject=$prefix:environment:$environment
+
+echo "an identity that trusts $subject"
+az identity create --subscription "$subscription" --resource-group "$identity_group" \
+	--name "$identity" --location "$location" --output none
+show() {
+	az identity show --subscription "$subscription" --resource-group "$identity_group" \
+		--name "$identity" --query "$1" --output tsv
+}
+client_id=$(show clientId)
+object_id=$(show principalId)
+tenant_id=$(show tenantId)
+az identity federated-credential create --subscription "$subscription" \
+	--resource-group "$identity_group" --identity-name "$identity" --name "$environment" \
+	--issuer "$issuer" --subject "$subject" --audiences "$audience" --output none
+
+echo "that may look up the cluster $cluster"
+cluster_id=$(az aks show --subscription "$subscription" --resource-group "$cluster_group" \
+	--name "$cluster" --query id --output tsv)
+az role assignment create --assignee-object-id "$object_id" \
+	--assignee-principal-type ServicePrincipal --scope "$cluster_id" \
+	--role 'Azure Kubernetes Service Cluster User Role' --output none
+
+echo "and run Jobs in a namespace of it"
+kubectl --context "$context" apply -f - <<EOF
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata:
+  name: aks-oneshot
+  namespace: fdai-runtime
+rules:
+  - apiGroups: [batch]
+    resources: [cronjobs]
+    verbs: [get]
+  - apiGroups: [""]
+    resources: [serviceaccounts]
+    verbs: [get]
+  - apiGroups: [batch]
+    resources: [jobs]
+    verbs: [get, list, watch, create]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: aks-oneshot
+  namespace: fdai-runtime
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: aks-oneshot
+subjects:
+  # AKS knows an application or managed identity by its object id.
+  - apiGroup: rbac.authorization.k8s.io
+    kind: User
+    name: $object_id
+EOF
+
+cat <<EOF
+
+The inputs of the action:
+
+  tenant-id: $tenant_id
+  client-id: $client_id
+  subscription-id: $subscription
+  resource-group: $cluster_group
+  cluster-name: $cluster
+EOF
