@@ -3,18 +3,14 @@ package cluster
 import (
 	"context"
 	"crypto/tls"
-	"errors"
-	"net"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"sync/atomic"
 
 	"k8s.io/client-go/rest"
-)
 
-// maxHeader bounds the header of an answer, in bytes.
-const maxHeader = 256 << 10
+	"github.com/aks-oneshot/aks-oneshot/internal/network"
+)
 
 // connections is the innermost transport. It adds to [http.Transport] that
 // requests which come together share one new connection, that all connections
@@ -45,29 +41,16 @@ func newConnections(cfg *rest.Config, t *times) (*connections, error) {
 	}
 	c := &connections{dialing: make(chan struct{}, 1)}
 	c.make = func() transport {
-		dial := cfg.Dial
-		if dial == nil {
-			dial = (&net.Dialer{Timeout: t.dial, KeepAlive: t.ping}).DialContext
-		}
-		return &http.Transport{
-			Proxy:                  proxyFor(cfg),
-			OnProxyConnectResponse: checkProxy,
-			DialContext:            dial,
-			TLSClientConfig:        config.Clone(),
-			TLSHandshakeTimeout:    t.handshake,
-			// Objects are small, and an answer that is not packed can be
-			// bounded while it is read.
-			DisableCompression:     true,
-			MaxIdleConnsPerHost:    4,
-			IdleConnTimeout:        t.request,
-			MaxResponseHeaderBytes: maxHeader,
-			ForceAttemptHTTP2:      true,
-			HTTP2: &http.HTTP2Config{
-				SendPingTimeout:  t.ping,
-				PingTimeout:      t.pong,
-				WriteByteTimeout: t.ping + t.pong,
-			},
-		}
+		return network.NewTransport(network.Settings{
+			TLS:         config.Clone(),
+			Proxy:       cfg.Proxy,
+			DialContext: cfg.Dial,
+			Dial:        t.dial,
+			Handshake:   t.handshake,
+			Idle:        t.request,
+			Ping:        t.ping,
+			Pong:        t.pong,
+		})
 	}
 	c.renew()
 	return c, nil
@@ -122,39 +105,3 @@ func (c *connections) renew() {
 }
 
 func (c *connections) close() { (*c.current.Load()).CloseIdleConnections() }
-
-// proxyFor keeps a malformed address in the environment, which may hold a
-// password, out of the error.
-func proxyFor(cfg *rest.Config) func(*http.Request) (*url.URL, error) {
-	proxy := cfg.Proxy
-	if proxy == nil {
-		proxy = http.ProxyFromEnvironment
-	}
-	return func(req *http.Request) (*url.URL, error) {
-		u, err := proxy(req)
-		if err != nil {
-			return nil, errProxyAddress
-		}
-		return u, nil
-	}
-}
-
-var errProxyAddress = errors.New("the address of the proxy (HTTPS_PROXY) is not a URL")
-
-// proxyError is a proxy's answer other than 200 to CONNECT.
-type proxyError struct{ status int }
-
-func (e *proxyError) Error() string {
-	text := "the proxy answered " + http.StatusText(e.status) + " when asked for a connection to the API server"
-	if e.status == http.StatusProxyAuthRequired {
-		text += "; HTTPS_PROXY or the kubeconfig's proxy-url needs a user and password that it accepts"
-	}
-	return text
-}
-
-func checkProxy(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
-	if resp.StatusCode != http.StatusOK {
-		return &proxyError{resp.StatusCode}
-	}
-	return nil
-}

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/aks-oneshot/aks-oneshot/internal/network"
 	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
 
@@ -61,7 +62,7 @@ func credentials(cfg *rest.Config, base *url.URL) []string {
 			}
 		}
 	}
-	if proxy, err := proxyFor(cfg)(&http.Request{URL: base}); err == nil && proxy != nil {
+	if proxy, err := network.Proxy(cfg.Proxy)(&http.Request{URL: base}); err == nil && proxy != nil {
 		out = append(out, secret.OfAddress(proxy.String())...)
 	}
 	return out

@@ -1,0 +1,218 @@
+package network
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Kind is one of the reasons for which a request gets no answer. Its value is for
+// logs and tests.
+type Kind string
+
+// The kinds. Those down to HandshakeRefused do not mend themselves; the others
+// may, so that trying again is worth it.
+const (
+	// Unknown is anything that is none of the others.
+	Unknown Kind = ""
+	// NoSuchHost is a name that the name servers say does not exist.
+	NoSuchHost Kind = "no such host"
+	// ProxyAddress is [ErrProxyAddress].
+	ProxyAddress Kind = "proxy address"
+	// ProxyRefused is a [*ProxyError], or a SOCKS proxy's refusal. Those with a
+	// status of 5xx may pass.
+	ProxyRefused Kind = "proxy refused"
+	// WrongHost is a certificate that is another host's.
+	WrongHost Kind = "wrong host"
+	// ExpiredCertificate is one that is no longer, or not yet, valid.
+	ExpiredCertificate Kind = "expired certificate"
+	// UntrustedCertificate is one that cannot be verified for any other reason.
+	UntrustedCertificate Kind = "untrusted certificate"
+	// NotTLS is a peer that speaks something else.
+	NotTLS Kind = "not TLS"
+	// ClientCertificateRefused is the peer's word on the certificate it was shown,
+	// or was not shown.
+	ClientCertificateRefused Kind = "client certificate refused"
+	// HandshakeRefused is any other alert of the peer's: no common version of
+	// TLS, a name that it does not serve.
+	HandshakeRefused Kind = "handshake refused"
+
+	// LookupFailed is a name that the name servers could not tell about.
+	LookupFailed Kind = "lookup failed"
+	// ConnectionRefused is a port on which nobody listens.
+	ConnectionRefused Kind = "connection refused"
+	// NoRoute is a host or network that cannot be reached from here.
+	NoRoute Kind = "no route"
+	// TimedOut is a peer that did not answer in time, at whichever stage.
+	TimedOut Kind = "timed out"
+	// ConnectionLost is a connection that ended before the answer did.
+	ConnectionLost Kind = "connection lost"
+	// TooLarge is a [*TooLargeError].
+	TooLarge Kind = "too large"
+)
+
+// Cause is why a request got no answer, with what an adapter needs to tell it.
+type Cause struct {
+	Kind Kind
+	// Proxy says that it happened on the way to the proxy, or there.
+	Proxy bool
+	// Dialing says that no connection was made.
+	Dialing bool
+	// Host is the name that was looked up, or that no certificate was for.
+	Host string
+	// Address is the one that was dialled, where it is known.
+	Address netip.Addr
+	// Status is the answer of a proxy that refused, 0 for one of SOCKS.
+	Status int
+	// Issuer is the issuer of a certificate that was not taken: that of a proxy
+	// which opens connections tells about itself. It is the peer's own word.
+	Issuer string
+}
+
+// CauseOf finds the cause in the tree of an error that a transport returned. The
+// texts of the error and what it means to people are the caller's.
+func CauseOf(err error) Cause {
+	cause := Cause{Kind: kindOf(err)}
+	for op := range operations(err) {
+		switch op.Op {
+		case "proxyconnect", "socks connect":
+			cause.Proxy = true
+		case "dial":
+			cause.Dialing = true
+			if tcp, ok := op.Addr.(*net.TCPAddr); ok {
+				address, _ := netip.AddrFromSlice(tcp.IP)
+				cause.Address = address.Unmap()
+			}
+		}
+	}
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
+		cause.Host = strings.TrimSuffix(lookup.Name, ".")
+	}
+	if proxy, ok := errors.AsType[*ProxyError](err); ok {
+		cause.Proxy, cause.Status = true, proxy.Status
+	}
+	cause.Proxy = cause.Proxy || cause.Kind == ProxyAddress
+	if hostname, ok := errors.AsType[x509.HostnameError](err); ok {
+		cause.Host = hostname.Host
+	}
+	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok && len(certificate.UnverifiedCertificates) > 0 {
+		cause.Issuer = certificate.UnverifiedCertificates[0].Issuer.String()
+	}
+	return cause
+}
+
+// operations yields the network operations in an error's tree, outermost first:
+// one on the way to a proxy is within another.
+func operations(err error) func(yield func(*net.OpError) bool) {
+	return func(yield func(*net.OpError) bool) {
+		for {
+			op, ok := errors.AsType[*net.OpError](err)
+			if !ok || !yield(op) {
+				return
+			}
+			err = op.Err
+		}
+	}
+}
+
+func kindOf(err error) Kind {
+	if kind := kindOfProxy(err); kind != Unknown {
+		return kind
+	}
+	if lookup, ok := errors.AsType[*net.DNSError](err); ok {
+		switch {
+		case lookup.IsNotFound:
+			return NoSuchHost
+		case !lookup.IsTimeout:
+			return LookupFailed
+		}
+	}
+	if kind := kindOfTLS(err); kind != Unknown {
+		return kind
+	}
+	return kindOfConnection(err)
+}
+
+func kindOfProxy(err error) Kind {
+	if errors.Is(err, ErrProxyAddress) {
+		return ProxyAddress
+	}
+	if _, ok := errors.AsType[*ProxyError](err); ok {
+		return ProxyRefused
+	}
+	for op := range operations(err) {
+		if op.Op == "socks connect" && !op.Timeout() {
+			return ProxyRefused
+		}
+	}
+	return Unknown
+}
+
+func kindOfTLS(err error) Kind {
+	if _, ok := errors.AsType[x509.HostnameError](err); ok {
+		return WrongHost
+	}
+	if certificate, ok := errors.AsType[x509.CertificateInvalidError](err); ok && certificate.Reason == x509.Expired {
+		return ExpiredCertificate
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return UntrustedCertificate
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
+		return NotTLS
+	}
+	for op := range operations(err) {
+		switch {
+		case op.Op != "remote error":
+		case refusesCertificate(op.Err):
+			return ClientCertificateRefused
+		default:
+			return HandshakeRefused
+		}
+	}
+	return Unknown
+}
+
+// certificateAlerts are the alerts about a client's certificate:
+// bad_certificate to certificate_unknown, unknown_ca, access_denied and
+// certificate_required (RFC 8446, section 6.2).
+var certificateAlerts = []tls.AlertError{42, 43, 44, 45, 46, 48, 49, 116}
+
+// refusesCertificate recognizes such an alert. Those that are received are of a
+// type that crypto/tls keeps to itself, with the same texts.
+func refusesCertificate(alert error) bool {
+	return slices.ContainsFunc(certificateAlerts, func(known tls.AlertError) bool { return known.Error() == alert.Error() })
+}
+
+func kindOfConnection(err error) Kind {
+	if wait, ok := errors.AsType[net.Error](err); ok && wait.Timeout() || errors.Is(err, context.DeadlineExceeded) || lostPing(err) {
+		return TimedOut
+	}
+	if _, ok := errors.AsType[*TooLargeError](err); ok {
+		return TooLarge
+	}
+	for kind, errs := range map[Kind][]error{
+		ConnectionRefused: {syscall.ECONNREFUSED},
+		NoRoute:           {syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EADDRNOTAVAIL},
+		ConnectionLost:    {syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed},
+	} {
+		if slices.ContainsFunc(errs, func(known error) bool { return errors.Is(err, known) }) {
+			return kind
+		}
+	}
+	return Unknown
+}
+
+// lostPing recognizes net/http's error for an HTTP/2 connection whose peer does
+// not answer pings. It has no type. The peer may only be slow.
+func lostPing(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "http2: client connection lost")
+}

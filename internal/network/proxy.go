@@ -1,0 +1,52 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+)
+
+// ProxyFunc chooses the proxy for a request, as in [http.Transport]; nil is none.
+type ProxyFunc = func(*http.Request) (*url.URL, error)
+
+// ErrProxyAddress says that a proxy's address cannot be used. It stands for the
+// error that repeats the address, which may hold a password.
+var ErrProxyAddress = errors.New("the address of the proxy (HTTPS_PROXY) is not a URL")
+
+// Proxy returns a function that chooses as the given one, or as the environment
+// says when that is nil (HTTPS_PROXY, HTTP_PROXY and NO_PROXY, in either case).
+// Its only error is [ErrProxyAddress].
+func Proxy(choose ProxyFunc) ProxyFunc {
+	if choose == nil {
+		choose = http.ProxyFromEnvironment
+	}
+	return func(req *http.Request) (*url.URL, error) {
+		u, err := choose(req)
+		if err != nil {
+			return nil, ErrProxyAddress
+		}
+		return u, nil
+	}
+}
+
+// ProxyError is a proxy's answer other than 200 when it was asked for a
+// connection (CONNECT, RFC 9110, section 9.3.6).
+type ProxyError struct {
+	// Status is the HTTP status.
+	Status int
+}
+
+// Error tells the answer; what it was to be a connection to is left to the
+// caller.
+func (e *ProxyError) Error() string {
+	return "the proxy answered " + http.StatusText(e.Status) + " when asked for a connection"
+}
+
+// checkProxy is a transport's OnProxyConnectResponse.
+func checkProxy(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
+	if resp.StatusCode != http.StatusOK {
+		return &ProxyError{resp.StatusCode}
+	}
+	return nil
+}
