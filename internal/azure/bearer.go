@@ -1,0 +1,83 @@
+package azure
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+)
+
+// bearer is a transport that puts a present token into each request.
+type bearer struct {
+	tokens *tokens
+	next   http.RoundTripper
+}
+
+// RoundTrip sends the request with a token. When the server does not know who
+// that is (401), it sends it once more with a token that nobody had before. The
+// server has done nothing about a request that it answers in that way, a create
+// neither.
+func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
+	body, err := drain(req.Body)
+	if err != nil {
+		return nil, fmt.Errorf("reading what is to be sent: %w", err)
+	}
+	token, err := b.tokens.present(req.Context())
+	if err != nil {
+		return nil, passing(err)
+	}
+	resp, err := b.next.RoundTrip(authorized(req, body, token))
+	if err != nil || resp.StatusCode != http.StatusUnauthorized {
+		return resp, err
+	}
+	fresh, err := b.tokens.replace(req.Context(), token)
+	if err == nil && fresh == token {
+		return resp, nil // It is as fresh as it gets: the answer counts.
+	}
+	// What is left of the answer is read so that its connection can be used again.
+	_, _ = io.CopyN(io.Discard, resp.Body, maxDrain)
+	_ = resp.Body.Close()
+	if err != nil {
+		return nil, passing(err)
+	}
+	return b.next.RoundTrip(authorized(req, body, fresh))
+}
+
+// passing returns an error without its code when it may pass: coded, it would end
+// the run, and a token that cannot be had for a while does not end the Job.
+func passing(err error) error {
+	var failed *tokenError
+	if errors.As(err, &failed) && failed.Temporary() {
+		return errors.New(failed.failure.Text())
+	}
+	return err
+}
+
+// maxDrain is the most of an answer that it pays to read for its connection.
+const maxDrain = 64 << 10
+
+// drain reads what is to be sent, so that it can be sent twice. A request that
+// could be repeated by the transport by itself (GetBody) would be, in cases where
+// a create must not be.
+func drain(body io.ReadCloser) ([]byte, error) {
+	if body == nil || body == http.NoBody {
+		return nil, nil
+	}
+	data, err := io.ReadAll(body)
+	if closeErr := body.Close(); err == nil {
+		err = closeErr
+	}
+	return data, err
+}
+
+// authorized returns a copy of the request, as a transport may not change the one
+// it is given.
+func authorized(req *http.Request, body []byte, token string) *http.Request {
+	req = req.Clone(req.Context())
+	req.Header.Set("Authorization", "Bearer "+token)
+	if body != nil {
+		req.Body = io.NopCloser(bytes.NewReader(body))
+	}
+	return req
+}

@@ -1,0 +1,53 @@
+package azure
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+)
+
+// claims are what a token says of itself and whom it is for. Nobody has checked
+// them: they are for messages, never for decisions.
+type claims struct {
+	Issuer   string   `json:"iss"`
+	Subject  string   `json:"sub"`
+	Audience audience `json:"aud"`
+	ObjectID string   `json:"oid"`
+	TenantID string   `json:"tid"`
+}
+
+// audience is one text or a list of them (RFC 7519, 4.1.3).
+type audience string
+
+// UnmarshalJSON implements [json.Unmarshaler].
+func (a *audience) UnmarshalJSON(data []byte) error {
+	var one string
+	if err := json.Unmarshal(data, &one); err == nil {
+		*a = audience(one)
+		return nil
+	}
+	var many []string
+	if err := json.Unmarshal(data, &many); err != nil {
+		return err
+	}
+	*a = audience(strings.Join(many, " "))
+	return nil
+}
+
+// claimsOf returns the claims of a JSON Web Token, or none when it is no such
+// thing.
+func claimsOf(token string) claims {
+	var c claims
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return c
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return c
+	}
+	if err := json.Unmarshal(payload, &c); err != nil {
+		return claims{}
+	}
+	return c
+}

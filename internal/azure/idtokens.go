@@ -1,0 +1,69 @@
+package azure
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// idTokens hands out id tokens, each once. The first ones are asked for while
+// the SDK still asks Entra for its endpoints: one round trip less before the
+// first request to the cluster.
+type idTokens struct {
+	ask func(ctx context.Context) (string, error)
+
+	mu sync.Mutex
+	// ahead are those that were asked for before they were needed.
+	ahead []<-chan idToken
+}
+
+type idToken struct {
+	token string
+	err   error
+	asked time.Time
+}
+
+// young is how old an id token that was asked for ahead may be when it is used.
+// GitHub's are good for about five minutes.
+const young = time.Minute
+
+// newIDTokens asks for the first tokens.
+func newIDTokens(ctx context.Context, first int, ask func(context.Context) (string, error)) *idTokens {
+	t := &idTokens{ask: ask}
+	for range first {
+		one := make(chan idToken, 1)
+		t.ahead = append(t.ahead, one)
+		go func() {
+			asked := time.Now()
+			token, err := ask(ctx)
+			one <- idToken{token, err, asked}
+		}()
+	}
+	return t
+}
+
+// next returns a token that was not handed out before.
+func (t *idTokens) next(ctx context.Context) (string, error) {
+	if one := t.take(); one != nil {
+		select {
+		case got := <-one:
+			if got.err != nil || time.Since(got.asked) < young {
+				return got.token, got.err
+			}
+		case <-ctx.Done():
+			return "", context.Cause(ctx)
+		}
+	}
+	return t.ask(ctx)
+}
+
+func (t *idTokens) take() <-chan idToken {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.ahead) == 0 {
+		return nil
+	}
+	one := t.ahead[0]
+	t.ahead = t.ahead[1:]
+	return one
+}

@@ -1,0 +1,125 @@
+package azure
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/containerservice/armcontainerservice/v8"
+	"k8s.io/client-go/rest"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+)
+
+// managed is what Azure Resource Manager says of a cluster.
+type managed struct {
+	Cluster
+	// properties are nil when the caller may not read the cluster.
+	properties *armcontainerservice.ManagedClusterProperties
+	kubeconfig []byte
+}
+
+// lookUp reads the cluster and its credential at the same time. Only the second
+// is needed, the first explains.
+func (l *login) lookUp(ctx context.Context) (managed, error) {
+	o := l.options
+	m := managed{Cluster: o.Cluster}
+	client, err := armcontainerservice.NewManagedClustersClient(o.Cluster.Subscription, l,
+		// A provider that is not registered has no cluster, and registering it
+		// is not this program's business.
+		&arm.ClientOptions{ClientOptions: l.client, DisableRPRegistration: true})
+	if err != nil {
+		return m, failure.New(failure.ConfigInvalid, "connecting to Azure Resource Manager at %s: %w", o.Cloud.ResourceManager, err)
+	}
+	read := make(chan error, 1)
+	go func() {
+		ctx, trail := withTrail(ctx)
+		answer, err := client.Get(ctx, o.Cluster.ResourceGroup, o.Cluster.Name, nil)
+		m.properties = answer.Properties
+		read <- l.explainCall(trail, readCluster, err)
+	}()
+	listCtx, trail := withTrail(ctx)
+	kubeconfig, err := l.listCredentials(listCtx, client)
+	listed := l.explainCall(trail, l.credentialAction(), err)
+	if err := l.judge(<-read, listed, m.properties); err != nil {
+		return m, err
+	}
+	m.kubeconfig = kubeconfig
+	return m, nil
+}
+
+// listCredentials returns the kubeconfig of the kind that is wanted, or nil when
+// Azure has none.
+func (l *login) listCredentials(ctx context.Context, client *armcontainerservice.ManagedClustersClient) ([]byte, error) {
+	o := l.options
+	var fqdn *string
+	if o.PrivateFQDN != nil && !*o.PrivateFQDN {
+		fqdn = to.Ptr("public")
+	}
+	var results armcontainerservice.CredentialResults
+	if o.Admin {
+		answer, err := client.ListClusterAdminCredentials(ctx, o.Cluster.ResourceGroup, o.Cluster.Name,
+			&armcontainerservice.ManagedClustersClientListClusterAdminCredentialsOptions{ServerFqdn: fqdn})
+		if err != nil {
+			return nil, err
+		}
+		results = answer.CredentialResults
+	} else {
+		answer, err := client.ListClusterUserCredentials(ctx, o.Cluster.ResourceGroup, o.Cluster.Name,
+			&armcontainerservice.ManagedClustersClientListClusterUserCredentialsOptions{
+				ServerFqdn: fqdn, Format: to.Ptr(armcontainerservice.FormatExec),
+			})
+		if err != nil {
+			return nil, err
+		}
+		results = answer.CredentialResults
+	}
+	for _, k := range results.Kubeconfigs {
+		if k != nil && len(k.Value) > 0 {
+			return k.Value, nil
+		}
+	}
+	return nil, nil
+}
+
+// choose sets the name of the API server that was asked for.
+func (m managed) choose(cfg *rest.Config, o Options) error {
+	if o.PrivateFQDN == nil || !*o.PrivateFQDN {
+		return nil
+	}
+	name := ""
+	if m.properties != nil && m.properties.PrivateFQDN != nil {
+		name = *m.properties.PrivateFQDN
+	}
+	if name == "" {
+		return failure.New(failure.ConfigInvalid, "is true, and cluster %s has no private name for its API server, or it may not be read", m.Name).
+			At("use-private-fqdn").WithFix("Leave use-private-fqdn out")
+	}
+	server, err := url.Parse(cfg.Host)
+	if err != nil || strings.ContainsAny(name, "/:@?#") {
+		return failure.New(failure.ClusterUnreachable, "the private name of the API server of cluster %s is no name", m.Name)
+	}
+	if server.Port() != "" {
+		name += ":" + server.Port()
+	}
+	server.Host = name
+	cfg.Host = server.String()
+	return nil
+}
+
+func (m managed) azureRBAC() bool {
+	p := m.properties
+	return p != nil && p.AADProfile != nil && p.AADProfile.EnableAzureRBAC != nil && *p.AADProfile.EnableAzureRBAC
+}
+
+// String tells which cluster it is.
+func (m managed) String() string {
+	text := fmt.Sprintf("AKS cluster %s in resource group %s", m.Name, m.ResourceGroup)
+	if p := m.properties; p != nil && p.CurrentKubernetesVersion != nil {
+		text += ", Kubernetes " + *p.CurrentKubernetesVersion
+	}
+	return text
+}
