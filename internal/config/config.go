@@ -1,7 +1,6 @@
 package config
 
 import (
-	"path/filepath"
 	"strings"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
@@ -14,20 +13,14 @@ const FDAI = "fdai/v1"
 // Config is what one run is to do, and the places it needs.
 type Config struct {
 	Plan oneshot.Plan
-	// Kubeconfig is where the credential for the cluster is.
+	// Kubeconfig is where the credential for the cluster is; the zero value when
+	// Azure hands one out.
 	Kubeconfig Kubeconfig
+	// Azure is how to get a credential from Azure; nil when a kubeconfig is used.
+	// Where both were given, which is an error, both are here.
+	Azure *Azure
 	// WorkDir is the absolute path of the folder of the records.
 	WorkDir string
-}
-
-// Kubeconfig is either a file or its content.
-type Kubeconfig struct {
-	// Path is the absolute path of the file, "" when Content is there.
-	Path string
-	// Content is the kubeconfig itself.
-	Content []byte
-	// Input names the input that it came from, for messages.
-	Input string
 }
 
 // Source is where inputs come from.
@@ -37,8 +30,12 @@ type Source struct {
 	// Lookup asks the CI system for the value of an input, and whether one was
 	// given.
 	Lookup func(name string) (value string, given bool)
-	// Getenv reads the environment, which says where this user keeps state.
+	// Getenv reads the environment, which says where this user keeps state, and
+	// as whom a workload or a pipeline's task is to sign in to Azure.
 	Getenv func(string) string
+	// Auth is the way of signing in to Azure where we run, one of the values of
+	// the input auth; what the user gives wins.
+	Auth string
 	// UID is the user that the process runs as; root has a work folder of its
 	// own.
 	UID int
@@ -60,7 +57,8 @@ func Read(src Source) (Config, error) {
 	c.Plan.Timeout = readTimeout(p, v)
 	c.Plan.Successors, c.Plan.SuccessorEnvironments = readSuccessors(p, v, c.Plan.Request)
 	pins := readContext(p, v, &c.Plan.Request)
-	c.Kubeconfig = readKubeconfig(p, v, pins)
+	c.Azure = readAzure(p, v, src, pins)
+	c.Kubeconfig = readKubeconfig(p, v, pins, c.Azure != nil)
 	c.WorkDir = readWorkDir(p, v, src)
 	if have := v.text(dialect); have != FDAI {
 		p.add(dialect, "is %q; %s is the only contract so far", have, FDAI)
@@ -89,35 +87,6 @@ func parsed[T any](p *problems, v values, name string, parse func(string) (T, er
 	return out
 }
 
-func readKubeconfig(p *problems, v values, pinned pinned) Kubeconfig {
-	if v.given(kubeconfigContent) {
-		if v.given(kubeconfig) {
-			p.add(kubeconfigContent, "is given beside %s; give one of them", kubeconfig)
-		}
-		return Kubeconfig{Content: []byte(v[kubeconfigContent]), Input: kubeconfigContent}
-	}
-	path, input := v.text(kubeconfig), kubeconfig
-	if path == "" {
-		path, input = pinned.kubeconfig, contextFile+"#kubeconfig"
-	}
-	if path == "" {
-		// A context that could not be read may well have named one.
-		if !p.with(contextFile) && !p.with(kubeconfig) {
-			p.add(kubeconfig, "is missing: neither it nor %s is given%s", kubeconfigContent, pinned.noKubeconfig())
-		}
-		return Kubeconfig{}
-	}
-	if !isPath(p, input, path, "a kubeconfig", "; the content goes into "+kubeconfigContent) {
-		// It is read all the same, so that the credentials in it are hidden.
-		return Kubeconfig{Content: []byte(path), Input: input}
-	}
-	absolute, err := filepath.Abs(path)
-	if err != nil {
-		p.add(kubeconfig, "making %q absolute: %w", path, err)
-	}
-	return Kubeconfig{Path: absolute, Input: input}
-}
-
 // readRequest reads what the caller expects of the template and what is
 // different in this run. The pins come from the context.
 func readRequest(p *problems, v values) contract.Request {
@@ -138,7 +107,7 @@ func readRequest(p *problems, v values) contract.Request {
 		p.add(command, "is missing")
 	}
 	q.Args = checkList(p, arguments, readList(p, arguments, v[arguments]))
-	q.Environment = checkEnvironment(p, environment, readEnvironment(p, environment, v[environment]))
+	q.Environment = checkEnvironment(p, jobEnvironment, readEnvironment(p, jobEnvironment, v[jobEnvironment]))
 	checkPurpose(p, q, nil)
 	switch v.text(requireSuspended) {
 	case "":

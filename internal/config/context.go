@@ -21,6 +21,18 @@ type pinned struct {
 	// file is the context file, "" when the members were given one by one.
 	file       string
 	kubeconfig string
+	// tenant and subscription are those that are given, else the context's; zero
+	// when there is an error about them.
+	tenant, subscription contract.GUID
+}
+
+// place says where a member of the context is from: the input that is given, or
+// else the file.
+func (p pinned) place(v values, input, member string) string {
+	if v.given(input) {
+		return input
+	}
+	return fmt.Sprintf("%s in the context in %s", member, p.file)
 }
 
 // noKubeconfig ends the sentence that no kubeconfig is given.
@@ -39,8 +51,8 @@ var members = []struct {
 }{
 	{sourceCommit, "source_commit", checked(contract.ParseCommit)},
 	{targetBinding, "target_binding", checked(contract.ParseDigest)},
-	{tenantID, "tenant_id", checked(contract.ParseGUID)},
-	{subscriptionID, "subscription_id", checked(contract.ParseGUID)},
+	{tenantID, "tenant_id", checked(parseGUID)},
+	{subscriptionID, "subscription_id", checked(parseGUID)},
 	{templateDigest, "protected_aks_job_template_digests", checked(contract.ParseDigest)},
 	{identityBinding, "protected_aks_job_identity_bindings", nil},
 }
@@ -55,8 +67,9 @@ func checked[T any](parse func(string) (T, error)) func(string) error {
 // readContext reads the context, from its file or from its members one by one,
 // and puts what it pins for the CronJob into the request.
 func readContext(p *problems, v values, q *contract.Request) pinned {
+	given := pinned{tenant: readGUID(p, v, tenantID), subscription: readGUID(p, v, subscriptionID)}
 	if v.given(contextFile) {
-		return contextFromFile(p, v, q)
+		return contextFromFile(p, v, q, given)
 	}
 	object := contextFromMembers(p, v, q.Template.String())
 	if object != nil {
@@ -69,41 +82,65 @@ func readContext(p *problems, v values, q *contract.Request) pinned {
 			return contextFile, field
 		})
 	}
-	return pinned{}
+	return given
 }
 
-func contextFromFile(p *problems, v values, q *contract.Request) pinned {
+func contextFromFile(p *problems, v values, q *contract.Request, given pinned) pinned {
 	file := v.text(contextFile)
 	for _, m := range members {
-		if v.given(m.input) {
+		if v.given(m.input) && !isAzureToo(m.input) {
 			p.add(m.input, "is given beside %s, which has it too; give one of them", contextFile)
 		}
 	}
 	if !isPath(p, contextFile, file, "a context", "; its members can be given one by one") {
-		return pinned{file: "the value of " + contextFile}
+		given.file = "the value of " + contextFile
+		return given
 	}
+	given.file = file
 	data, err := readBounded(file, maxContext)
 	if err != nil {
 		p.add(contextFile, "could not be read: %w", err)
-		return pinned{file: file}
+		return given
 	}
 	object, err := contract.ParseObject(data)
 	if err != nil {
 		p.add(contextFile, "%s could not be read: %w", file, err)
-		return pinned{file: file}
+		return given
 	}
-	kubeconfig := readPins(p, object, q, func(field string) (input, at string) {
+	context := readPins(p, object, q, func(field string) (input, at string) {
 		return contextFile, contextFile + "#" + strings.TrimPrefix(field, "context.")
 	})
-	return pinned{file: file, kubeconfig: kubeconfig}
+	given.kubeconfig = context.Kubeconfig
+	given.tenant = agreed(p, v, tenantID, given.tenant, context.TenantID, file)
+	given.subscription = agreed(p, v, subscriptionID, given.subscription, context.SubscriptionID, file)
+	return given
+}
+
+// isAzureToo reports whether a member of the context is also an input of Azure,
+// which may be given beside the context file.
+func isAzureToo(input string) bool { return input == tenantID || input == subscriptionID }
+
+// agreed returns the one of the values that an input and the context's file give
+// it that there is, and makes sure that they are the same. Either may be zero.
+func agreed(p *problems, v values, input string, given, inContext contract.GUID, file string) contract.GUID {
+	if !v.given(input) {
+		return inContext
+	}
+	if none := (contract.GUID{}); given != none && inContext != none && given != inContext {
+		p.add(input, "is %s, but %s in the context in %s is %s; they must be the same",
+			given, strings.ReplaceAll(input, "-", "_"), file, inContext)
+	}
+	return given
 }
 
 // contextFromMembers builds the context that the members stand for, or returns
 // nil when one of them is missing or malformed.
 func contextFromMembers(p *problems, v values, template string) contract.Object {
 	object, missing, bad := contract.Object{}, []string(nil), false
+	none := true // of those that are the context's alone
 	for _, m := range members {
 		text := v.text(m.input)
+		none = none && (isAzureToo(m.input) || text == "" && !p.with(m.input))
 		switch {
 		case p.with(m.input):
 			bad = true
@@ -129,7 +166,7 @@ func contextFromMembers(p *problems, v values, template string) contract.Object 
 		}
 		bad = bad || p.with(m.input)
 	}
-	if len(missing) == len(members) {
+	if none {
 		p.put(contextFile, failure.New(failure.ContextIncomplete, "is missing: neither it nor its members (%s) are given",
 			strings.Join(missing, ", ")).At(contextFile))
 		return nil
@@ -144,9 +181,9 @@ func contextFromMembers(p *problems, v values, template string) contract.Object 
 }
 
 // readPins hands a context to the dialect. place says which input a field of
-// the context came from, and what to call it. It returns the kubeconfig that
-// the context names.
-func readPins(p *problems, object contract.Object, q *contract.Request, place func(string) (input, at string)) string {
+// the context came from, and what to call it. It returns what was read of
+// the context, which is nothing when it is no context at all.
+func readPins(p *problems, object contract.Object, q *contract.Request, place func(string) (input, at string)) contract.Context {
 	report := func(err error) {
 		e := asFailure(err)
 		input, at := place(e.Field)
@@ -155,16 +192,16 @@ func readPins(p *problems, object contract.Object, q *contract.Request, place fu
 	context, err := contract.ReadContext(object)
 	if err != nil {
 		report(err)
-		return ""
+		return contract.Context{}
 	}
 	unnamed := contract.Label{}
 	if q.Template == unnamed || q.Namespace == unnamed || q.ServiceAccount == unnamed {
-		return context.Kubeconfig
+		return context
 	}
 	if q.Pins, err = context.Pins(q.Template, q.Namespace, q.ServiceAccount); err != nil {
 		report(err)
 	}
-	return context.Kubeconfig
+	return context
 }
 
 // readBounded reads a regular file of at most limit bytes.

@@ -2,7 +2,10 @@ package config
 
 import (
 	"errors"
+	"fmt"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
@@ -88,4 +91,24 @@ func asFailure(err error) *failure.Error {
 		return e
 	}
 	return failure.New(failure.ConfigInvalid, "%w", err)
+}
+
+var wordForm = regexp.MustCompile(`^[A-Za-z]+([.-][A-Za-z]+){0,3}$`)
+
+// plainly shows a value that has to be one of a few words. What is plainly no
+// word may be a secret that went astray, and is told by its size.
+func plainly(value string) string {
+	if len(value) <= 40 && wordForm.MatchString(value) {
+		return strconv.Quote(value)
+	}
+	return fmt.Sprintf("a value of %d bytes", len(value))
+}
+
+// list returns words in a sentence, with what is between the last two of them.
+func list(between string, words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " " + between + " " + words[last]
 }

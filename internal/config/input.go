@@ -23,41 +23,67 @@ type Input struct {
 const (
 	kubeconfig        = "kubeconfig"
 	kubeconfigContent = "kubeconfig-content"
-	contextFile       = "context-file"
-	sourceCommit      = "source-commit"
-	targetBinding     = "target-binding"
-	tenantID          = "tenant-id"
-	subscriptionID    = "subscription-id"
-	templateDigest    = "template-digest"
-	identityBinding   = "identity-binding"
-	cronJob           = "cronjob"
-	namespace         = "namespace"
-	purpose           = "purpose"
-	container         = "container"
-	image             = "image"
-	command           = "command"
-	serviceAccount    = "service-account"
-	arguments         = "args"
-	environment       = "env"
-	requireSuspended  = "require-suspended"
-	timeout           = "timeout"
-	retries           = "retries"
-	retryEnvironment  = "retry-env"
-	workDir           = "work-dir"
-	dialect           = "contract"
+
+	clientID          = "client-id"
+	clusterID         = "cluster-id"
+	resourceGroup     = "resource-group"
+	clusterName       = "cluster-name"
+	auth              = "auth"
+	serviceConnection = "service-connection"
+	azureCloud        = "environment" // as azure/login calls it
+	authorityHost     = "authority-host"
+	resourceManager   = "resource-manager-endpoint"
+	audience          = "audience"
+	admin             = "admin"
+	usePrivateFQDN    = "use-private-fqdn"
+
+	contextFile      = "context-file"
+	sourceCommit     = "source-commit"
+	targetBinding    = "target-binding"
+	tenantID         = "tenant-id"
+	subscriptionID   = "subscription-id"
+	templateDigest   = "template-digest"
+	identityBinding  = "identity-binding"
+	cronJob          = "cronjob"
+	namespace        = "namespace"
+	purpose          = "purpose"
+	container        = "container"
+	image            = "image"
+	command          = "command"
+	serviceAccount   = "service-account"
+	arguments        = "args"
+	jobEnvironment   = "env"
+	requireSuspended = "require-suspended"
+	timeout          = "timeout"
+	retries          = "retries"
+	retryEnvironment = "retry-env"
+	workDir          = "work-dir"
+	dialect          = "contract"
 )
 
 // Inputs lists every input, in the order in which errors are reported.
 func Inputs() []Input { return slices.Clone(inputs) }
 
 var inputs = []Input{
-	{Name: kubeconfig, Description: "Path of a kubeconfig file with a token, a client certificate or a password. The file must be private: mode 0600, one link, owned by the user that runs the action, in a folder of mode 0700, with no symbolic link or replaceable folder on the way. Default: the kubeconfig that the context file names."},
+	{Name: kubeconfig, Description: "Path of a kubeconfig file with a token, a client certificate or a password. The file must be private: mode 0600, one link, owned by the user that runs the action, in a folder of mode 0700, with no symbolic link or replaceable folder on the way. Default: the kubeconfig that the context file names, unless inputs of Azure are given."},
 	{Name: kubeconfigContent, Description: "The kubeconfig itself, from a secret, instead of a path. It is kept in memory and never written to disk."},
-	{Name: contextFile, Description: "Path of the context of the reviewed deployment, as JSON: source_commit, target_binding, tenant_id, subscription_id, protected_aks_job_template_digests, protected_aks_job_identity_bindings and, if it likes, kubeconfig. Give this or the six inputs that follow, not both."},
+	{Name: clientID, Description: "Sign in to Azure instead of giving a kubeconfig: the client id of the app registration or managed identity that signs in, a GUID; no client secret is needed. auth github, azure-pipelines and workload-identity need it."},
+	{Name: clusterID, Description: "Resource id of the AKS cluster: /subscriptions/…/resourceGroups/…/providers/Microsoft.ContainerService/managedClusters/…, as az aks show --query id prints it. Give this, or resource-group and cluster-name."},
+	{Name: resourceGroup, Description: "Resource group of the AKS cluster, in the subscription of subscription-id."},
+	{Name: clusterName, Description: "Name of the AKS cluster in Azure; not its address."},
+	{Name: auth, Description: "How to sign in to Azure: github (the workflow's id token; the job needs permissions: id-token: write), azure-pipelines (the id token of a service connection), workload-identity (a token file), managed-identity or azure-cli. Default: github in a GitHub workflow, azure-pipelines in Azure Pipelines, else workload-identity where AZURE_FEDERATED_TOKEN_FILE is set, else azure-cli."},
+	{Name: serviceConnection, Description: "Id of the Azure Pipelines service connection to sign in with, a GUID: the resourceId in the address of its page. Only for auth azure-pipelines. Default: what an AzureCLI task says."},
+	{Name: azureCloud, Description: "The Azure cloud that the cluster is in: AzureCloud, AzureUSGovernment or AzureChinaCloud. Environment variables of the Job go into env.", Default: clouds[0]},
+	{Name: authorityHost, Description: "Where to sign in, for another cloud than those of environment: https:// and a host."},
+	{Name: resourceManager, Description: "Azure Resource Manager of another cloud than those of environment: https:// and a host."},
+	{Name: audience, Description: "Audience of the id token that a GitHub workflow asks for, where the federated credential wants another than usual. Default: api://AzureADTokenExchange, or that of the cloud."},
+	{Name: admin, Description: "true or false: take the cluster's admin credential, past Entra and past every Role. It needs local accounts, which a well-kept cluster has disabled.", Default: "false"},
+	{Name: usePrivateFQDN, Description: "true: connect to a private cluster by its private name; false: by its public one. Empty takes the name that AKS hands out."},
+	{Name: contextFile, Description: "Path of the context of the reviewed deployment, as JSON: source_commit, target_binding, tenant_id, subscription_id, protected_aks_job_template_digests, protected_aks_job_identity_bindings and, if it likes, kubeconfig. Give this or the six inputs that follow; only tenant-id and subscription-id may be given beside it."},
 	{Name: sourceCommit, Description: "Commit that the reviewed deployment was built from: 40 lower-case hexadecimal digits."},
 	{Name: targetBinding, Description: "Digest of the target that the deployment belongs to: 64 lower-case hexadecimal digits."},
-	{Name: tenantID, Description: "Entra tenant of the workload's identity: a GUID."},
-	{Name: subscriptionID, Description: "Azure subscription of the workload's identity: a GUID."},
+	{Name: tenantID, Description: "Entra tenant, a GUID: that of the workload's identity in the context, and the one to sign in to. Beside context-file it may be left out, and must be the same as the tenant_id there."},
+	{Name: subscriptionID, Description: "Azure subscription, a GUID: that of the workload's identity in the context, and the one that the cluster is in. Beside context-file it may be left out, and must be the same as the subscription_id there."},
 	{Name: templateDigest, Description: "Pinned contract digest of the CronJob: 64 lower-case hexadecimal digits."},
 	{Name: identityBinding, Description: "Pinned identity binding of the CronJob's ServiceAccount: a JSON object, as the context has it."},
 	{Name: cronJob, Description: "Name of the reviewed CronJob that the Job is taken from.", Required: true},
@@ -68,7 +94,7 @@ var inputs = []Input{
 	{Name: command, Description: "Command that the container must have, one argument a line. A value that begins with [ is read as a JSON list of strings.", Required: true},
 	{Name: serviceAccount, Description: "Name of the ServiceAccount that the Job must run as.", Required: true},
 	{Name: arguments, Description: "Arguments that replace the container's, one a line. A value that begins with [ is read as a JSON list of strings."},
-	{Name: environment, Description: "Environment of this run, NAME=value a line, merged into the container's. It is recorded in plain text, so names with KEY, PASSWORD, SECRET or TOKEN in them are refused."},
+	{Name: jobEnvironment, Description: "Environment variables of the Job in this run, NAME=value a line, merged into the container's. It is recorded in plain text, so names with KEY, PASSWORD, SECRET or TOKEN in them are refused."},
 	{Name: requireSuspended, Description: "true or false: the suspension that the CronJob must have. Empty accepts both."},
 	{Name: timeout, Description: "How long each execution gets, from its first request to the end of its Job: a duration such as 45m, or seconds; from 1s to 6h. A Job still running then goes on; run again to resume.", Default: "35m"},
 	{Name: retries, Description: "How many successors may follow a Job that failed: 0, 1 or 2. Each is a Job of its own.", Default: "0"},

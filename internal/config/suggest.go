@@ -2,24 +2,38 @@ package config
 
 import "strings"
 
-// didYouMean returns a suggestion for a name that is no input, or "" when none
-// is near enough to be meant.
+// didYouMean returns a suggestion for a name that is no input, or what lists the
+// inputs when none is near enough to be meant.
 func didYouMean(name string) string {
+	names := make([]string, len(inputs))
+	for i, in := range inputs {
+		names[i] = in.Name
+	}
+	switch best := nearest(name, names); best {
+	case "":
+		return "; aks-oneshot help run lists them"
+	case jobEnvironment, azureCloud:
+		return "; did you mean --" + jobEnvironment + " (variables of the Job) or --" + azureCloud + " (the Azure cloud)?"
+	default:
+		return "; did you mean --" + best + "?"
+	}
+}
+
+// nearest returns the one of some names that another is most like, or "" when
+// none is near enough to be meant.
+func nearest(name string, names []string) string {
 	best, distance := "", len(name)/3+1
-	for _, in := range inputs {
-		d := editDistance(name, in.Name)
-		// An input's name with something left out or added is near, too.
-		if name != "" && (strings.HasPrefix(in.Name, name) || strings.HasPrefix(name, in.Name)) {
+	for _, n := range names {
+		d := editDistance(name, n)
+		// A name with something left out or added is near, too.
+		if name != "" && (strings.HasPrefix(n, name) || strings.HasPrefix(name, n)) {
 			d = min(d, len(name)/3)
 		}
 		if d < distance {
-			best, distance = in.Name, d
+			best, distance = n, d
 		}
 	}
-	if best == "" {
-		return "; aks-oneshot help run lists them"
-	}
-	return "; did you mean --" + best + "?"
+	return best
 }
 
 // editDistance is the Levenshtein distance: how many letters have to be
