@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"crypto/tls"
 	"encoding/pem"
 	"errors"
 	"io"
@@ -50,10 +49,6 @@ func serve(t *testing.T, handler http.Handler, change func(*httptest.Server)) *s
 }
 
 func http1(s *httptest.Server) { s.EnableHTTP2 = false }
-
-func requestClientCertificates(s *httptest.Server) {
-	s.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
-}
 
 // config is the connection to a server, with a token.
 func (s *server) config() *rest.Config {

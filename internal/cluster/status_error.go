@@ -7,12 +7,12 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/aks-oneshot/aks-oneshot/internal/network"
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 )
 
@@ -120,16 +120,9 @@ const maxRetryAfter = time.Hour
 // retryAfter returns how long the server asks to wait, 0 when it does not. The
 // header is the one that Kubernetes sets with 429 and 503, in seconds.
 func retryAfter(header http.Header, status metav1.Status) time.Duration {
-	seconds, err := strconv.ParseInt(strings.TrimSpace(header.Get("Retry-After")), 10, 64)
-	if err != nil {
-		seconds = 0
-		if at, err := http.ParseTime(header.Get("Retry-After")); err == nil {
-			seconds = int64(time.Until(at).Seconds() + 1)
-		}
-	}
+	wait := network.RetryAfter(header, maxRetryAfter)
 	if status.Details != nil {
-		seconds = max(seconds, int64(status.Details.RetryAfterSeconds))
+		wait = max(wait, time.Duration(status.Details.RetryAfterSeconds)*time.Second)
 	}
-	seconds = min(max(seconds, 0), int64(maxRetryAfter/time.Second))
-	return time.Duration(seconds) * time.Second
+	return min(wait, maxRetryAfter)
 }
