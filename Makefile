@@ -80,7 +80,7 @@ fuzz: ## run every fuzz target for FUZZTIME (10s)
 
 .PHONY: lint
 # The cheap ones first: building golangci-lint the first time takes minutes.
-lint: lint-text lint-mod lint-vet lint-actions lint-go ## run every static check
+lint: lint-text lint-mod lint-vet lint-actions lint-setup lint-go ## run every static check
 
 .PHONY: lint-text
 lint-text: ## check formatting, forbidden words and shell scripts
@@ -99,6 +99,10 @@ lint-vet: ## run go vet
 .PHONY: lint-actions
 lint-actions: ## check action.yml, the workflows, and those shown in the README
 	@hack/step 'workflows' hack/check-actions
+
+.PHONY: lint-setup
+lint-setup: ## check the files in docs/setup
+	@hack/step 'setup files' hack/check-setup
 
 .PHONY: lint-go
 lint-go: ## run golangci-lint over every module

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// fake is az, gh and kubectl: it writes down what it is asked, and kubectl also
+// what it is to apply.
+const fake = `#!/bin/sh
+printf '%s' "${0##*/}" >> "$RECORD"
+printf ' <%s>' "$@" >> "$RECORD"
+echo >> "$RECORD"
+case "${0##*/} $*" in
+gh*) printf '%s\n' "$PREFIX" ;;
+*clientId*) echo CLIENT ;;
+*principalId*) echo OBJECT ;;
+*tenantId*) echo TENANT ;;
+*"aks show"*) echo /CLUSTER/ID ;;
+kubectl*) cat >> "$RECORD" ;;
+esac
+`
+
+// The script asks for what the page says it sets up, in the form of subject that
+// GitHub says the repository has.
+func TestScriptSetsUpTheChain(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"repo:octo-org/octo-repo", "repo:octo-org@123456/octo-repo@456789"} {
+		t.Run(prefix, func(t *testing.T) {
+			t.Parallel()
+			out, record, err := runScript(t, prefix)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			for _, want := range []string{
+				"gh <api> <repos/octo-org/octo-repo/actions/oidc/customization/sub>",
+				"az <identity> <create> <--subscription> <11111111-2222-3333-4444-555555555555> <--resource-group> <example-rg> <--name> <aks-oneshot>",
+				"<--issuer> <https://token.actions.githubusercontent.com> <--subject> <" + prefix + ":environment:production> <--audiences> <api://AzureADTokenExchange>",
+				"az <role> <assignment> <create> <--assignee-object-id> <OBJECT> <--assignee-principal-type> <ServicePrincipal> <--scope> </CLUSTER/ID> <--role> <Azure Kubernetes Service Cluster User Role>",
+				"kubectl <--context> <example> <apply> <-f> <->\n" + strings.ReplaceAll(read(t, filepath.Join(setup, "namespace.yaml")), objectID, "OBJECT"),
+			} {
+				if !strings.Contains(record, want) {
+					t.Errorf("was not asked for: %s\n%s", want, record)
+				}
+			}
+			for _, want := range []string{"tenant-id: TENANT", "client-id: CLIENT", "resource-group: example-rg", "cluster-name: example"} {
+				if !strings.Contains(out, "  "+want+"\n") {
+					t.Errorf("does not print %s\n%s", want, out)
+				}
+			}
+		})
+	}
+}
+
+// A repository whose subjects are of its own making cannot be guessed: nothing is
+// set up then.
+func TestScriptStopsWhereTheSubjectIsNotKnown(t *testing.T) {
+	t.Parallel()
+	out, record, err := runScript(t, "")
+	if err == nil || !strings.Contains(out, "set subject by hand") || strings.Contains(record, "az ") || strings.Contains(record, "kubectl") {
+		t.Errorf("%v\n%s%s", err, out, record)
+	}
+}
+
+func runScript(t *testing.T, prefix string) (out, record string, err error) {
+	t.Helper()
+	folder := t.TempDir()
+	for _, name := range []string{"az", "gh", "kubectl"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(fake), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(folder, "record")
+	cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(setup, "federation.sh"))
+	cmd.Env = []string{"PATH=" + folder + ":/usr/bin:/bin", "RECORD=" + file, "PREFIX=" + prefix}
+	printed, err := cmd.CombinedOutput()
+	return string(printed), read(t, file), err
+}
