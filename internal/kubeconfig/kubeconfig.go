@@ -36,14 +36,7 @@ import (
 //
 // https://kubernetes.io/docs/reference/config-api/kubeconfig.v1/
 func Read(data []byte) (*rest.Config, error) {
-	if len(bytes.TrimSpace(data)) == 0 {
-		return nil, failure.New(failure.ConfigInvalid, "the kubeconfig is empty").At("kubeconfig")
-	}
-	file, err := clientcmd.Load(data)
-	if err != nil {
-		return nil, notKubeconfig(err)
-	}
-	cluster, user, err := current(file)
+	cluster, user, err := load(data)
 	if err != nil {
 		return nil, err
 	}
@@ -54,10 +47,30 @@ func Read(data []byte) (*rest.Config, error) {
 	if err := setUser(cfg, user.spec, user.path); err != nil {
 		return nil, err
 	}
-	if _, err := rest.TLSConfigFor(cfg); err != nil {
-		return nil, invalid("kubeconfig", "its certificates are not usable: %w", err)
+	if err := usable(cfg); err != nil {
+		return nil, err
 	}
 	return cfg, nil
+}
+
+// load returns what the current context of a kubeconfig names.
+func load(data []byte) (cluster named[clientcmdapi.Cluster], user named[clientcmdapi.AuthInfo], err error) {
+	if len(bytes.TrimSpace(data)) == 0 {
+		return cluster, user, failure.New(failure.ConfigInvalid, "the kubeconfig is empty").At("kubeconfig")
+	}
+	file, err := clientcmd.Load(data)
+	if err != nil {
+		return cluster, user, notKubeconfig(err)
+	}
+	return current(file)
+}
+
+// usable checks what can only be seen of the certificates and keys together.
+func usable(cfg *rest.Config) error {
+	if _, err := rest.TLSConfigFor(cfg); err != nil {
+		return invalid("kubeconfig", "its certificates are not usable: %w", err)
+	}
+	return nil
 }
 
 // named is an entry of a kubeconfig's list together with its place in it.
@@ -113,9 +126,9 @@ func setCluster(cfg *rest.Config, cluster *clientcmdapi.Cluster, path string) er
 func setUser(cfg *rest.Config, user *clientcmdapi.AuthInfo, path string) (err error) {
 	switch {
 	case user.Exec != nil:
-		return plugin(path+".exec", fmt.Sprintf("exec plugin %q", user.Exec.Command))
+		return refusePlugin(path+".exec", fmt.Sprintf("exec plugin %q", user.Exec.Command))
 	case user.AuthProvider != nil:
-		return plugin(path+".auth-provider", fmt.Sprintf("auth-provider plugin %q", user.AuthProvider.Name))
+		return refusePlugin(path+".auth-provider", fmt.Sprintf("auth-provider plugin %q", user.AuthProvider.Name))
 	}
 	if cfg.CertData, err = dataOrFile(path+".client-certificate", user.ClientCertificateData, user.ClientCertificate); err != nil {
 		return err
@@ -162,7 +175,7 @@ func notKubeconfig(err error) error {
 	return invalid("kubeconfig", "is not a kubeconfig%s: want YAML or JSON of apiVersion v1, kind Config, with clusters, users and contexts, each name once", where)
 }
 
-func plugin(path, what string) error {
+func refusePlugin(path, what string) error {
 	return invalid(path, "names the %s; credential plugins are not run here", what).
 		WithFix("Use a kubeconfig with a token or a client certificate (AKS: az aks get-credentials --admin), or the action's own OIDC inputs")
 }
