@@ -83,7 +83,6 @@ roleRef:
   kind: Role
   name: aks-oneshot
 subjects:
-  # AKS knows an application or managed identity by its object id.
   - apiGroup: rbac.authorization.k8s.io
     kind: User
     name: $object_id
