@@ -13,6 +13,7 @@ import (
 
 	"github.com/aks-oneshot/aks-oneshot/test/cluster"
 	"github.com/aks-oneshot/aks-oneshot/test/e2e/harness"
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
 var (
@@ -25,7 +26,7 @@ var (
 	// worldJobs are all that were ever there in it.
 	worldJobs *harness.JobLog
 	// clients is whom the shared cluster trusts with client certificates.
-	clients *harness.Authority
+	clients *standin.Authority
 )
 
 // raceEnv, when it is set, has the action itself built with the race detector.
@@ -55,7 +56,7 @@ func realMain(m *testing.M) (code int, err error) {
 	if program, err = harness.Build(ctx, dir, harness.BuildOptions{Race: os.Getenv(raceEnv) != ""}); err != nil {
 		return 1, err
 	}
-	if clients, err = harness.NewAuthority("clients"); err != nil {
+	if clients, err = standin.NewAuthority("clients"); err != nil {
 		return 1, err
 	}
 	ca := filepath.Join(dir, "clients.crt")

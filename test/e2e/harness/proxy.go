@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/test/cluster"
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
 // Proxy stands before an API server, under a certificate of its own, and spoils
@@ -55,7 +56,7 @@ func NewProxy(c *cluster.Cluster) (*Proxy, error) {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem)
-	ca, err := NewAuthority("proxy")
+	ca, err := standin.NewAuthority("proxy")
 	if err != nil {
 		return nil, err
 	}
