@@ -52,7 +52,7 @@ func (e *Entra) Verify(token, tenant string, audiences ...string) (Access, error
 		Groups: claims.Groups, Expires: claims.ExpiresAt.Time,
 	}
 	switch {
-	case claims.ID == "" || !strings.HasPrefix(claims.Issuer, e.URL+"/"):
+	case claims.ID == "" || !strings.HasPrefix(claims.Issuer, e.tokenIssuer()+"/"):
 		return Access{}, ErrInvalid
 	case !slices.ContainsFunc(audiences, func(a string) bool { return strings.TrimSuffix(a, "/") == strings.TrimSuffix(access.Audience, "/") }):
 		return access, ErrAudience
@@ -75,6 +75,9 @@ func (e *Entra) AuthenticationConfiguration(authority *Authority, tenant string,
 	}
 	issuer := map[string]any{
 		"url": e.AccessTokenIssuer(tenant), "certificateAuthority": string(authority.PEM), "audiences": audiences,
+	}
+	if e.tokenIssuer() != e.URL {
+		issuer["discoveryURL"] = e.URL + "/" + strings.ToLower(tenant) + "/.well-known/openid-configuration"
 	}
 	if len(audiences) > 1 {
 		issuer["audienceMatchPolicy"] = "MatchAny"

@@ -37,6 +37,10 @@ type EntraOptions struct {
 	// Lifetime is how long an access token is good, an hour when zero; whole
 	// seconds. RefreshIn is told to the client when not zero.
 	Lifetime, RefreshIn time.Duration
+	// TokenIssuer is what the issuer of access tokens begins with, its own address
+	// when empty. Several that share one, as https://sts.windows.net, are one Entra
+	// to whoever checks their tokens.
+	TokenIssuer string
 	// Resources are the audiences that it knows. One without a scheme is an
 	// application's id. A slash at the end does not matter.
 	Resources []string
@@ -155,7 +159,13 @@ func (e *Entra) Issuer(tenant string) string { return e.URL + "/" + strings.ToLo
 // AccessTokenIssuer is the issuer of access tokens, which are of version 1.0 as
 // those for ARM and AKS are; the real one is https://sts.windows.net/{tenant}/.
 func (e *Entra) AccessTokenIssuer(tenant string) string {
-	return e.URL + "/" + strings.ToLower(tenant) + "/"
+	return e.tokenIssuer() + "/" + strings.ToLower(tenant) + "/"
+}
+
+func (e *Entra) tokenIssuer() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return orElse(e.options.TokenIssuer, e.URL)
 }
 
 // Issued returns the access tokens that were issued, the first one first.
