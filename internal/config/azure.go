@@ -51,88 +51,106 @@ type Azure struct {
 
 // azureWay returns the inputs that say that Azure is to be asked for the
 // cluster, in their order. Tenant and subscription do not: they are members of
-// the context. Of what has few values, one that is malformed does not either.
-// Most who give one such mean something else.
+// the context. Nor does a malformed value where only a few words are right: who
+// gives one may mean something else, as with environment.
 func azureWay(p *problems, v values) (chosen []string) {
 	for _, in := range inputs {
+		var choice bool
 		switch in.Name {
 		case clientID, clusterID, resourceGroup, clusterName, auth, serviceConnection, authorityHost, resourceManager, audience:
-			if v.given(in.Name) {
-				chosen = append(chosen, in.Name)
-			}
-		case azureCloud, admin, usePrivateFQDN:
-			if !p.with(in.Name) && v.given(in.Name) && !strings.EqualFold(v.text(in.Name), in.Default) {
-				chosen = append(chosen, in.Name)
-			}
+			choice = v.given(in.Name) || p.with(in.Name)
+		case azureCloud:
+			choice = cloudNamed(v.text(azureCloud)) > 0
+		case admin:
+			choice = v.text(admin) == "true"
+		case usePrivateFQDN:
+			choice = v.text(usePrivateFQDN) == "true" || v.text(usePrivateFQDN) == "false"
+		}
+		if choice {
+			chosen = append(chosen, in.Name)
 		}
 	}
 	return chosen
 }
 
-// readAzure returns what the inputs say of Azure, or nil when they choose another
-// way into the cluster.
-func readAzure(p *problems, v values, src Source, pinned pinned) *Azure {
-	a := &Azure{Environment: readCloud(p, v)}
-	if yes := readBool(p, v, admin); yes != nil {
+// azureReader reads the inputs of Azure.
+type azureReader struct {
+	p      *problems
+	v      values
+	src    Source
+	pinned pinned
+	// way are the inputs that choose Azure.
+	way []string
+}
+
+// missing records that an input is, what it is for and, if there is something to
+// say, what to do. Where a kubeconfig is given, too, it does not: then one way is
+// too many, and nothing too few.
+func (r azureReader) missing(input, what, fix string) {
+	if !r.v.given(kubeconfig) && !r.v.given(kubeconfigContent) {
+		r.p.add(input, "is missing: since %s is given, Azure is asked for the cluster, %s", r.way[0], what).Fix = fix
+	}
+}
+
+// read returns what the inputs say of Azure, or nil when they do not choose it.
+func (r azureReader) read() *Azure {
+	a := &Azure{Environment: readCloud(r.p, r.v), PrivateFQDN: readBool(r.p, r.v, usePrivateFQDN)}
+	if yes := readBool(r.p, r.v, admin); yes != nil {
 		a.Admin = *yes
 	}
-	a.PrivateFQDN = readBool(p, v, usePrivateFQDN)
-	if len(azureWay(p, v)) == 0 {
+	if len(r.way) == 0 {
 		return nil
 	}
-	a.AuthorityHost = parsed(p, v, authorityHost, parseEndpoint)
-	a.ResourceManager = parsed(p, v, resourceManager, parseEndpoint)
-	a.Audience = parsed(p, v, audience, parseAudience)
-	c := readCluster(p, v, pinned)
+	a.AuthorityHost = parsed(r.p, r.v, authorityHost, parseEndpoint)
+	a.ResourceManager = parsed(r.p, r.v, resourceManager, parseEndpoint)
+	a.Audience = parsed(r.p, r.v, audience, parseAudience)
+	c := r.cluster()
 	a.Subscription, a.ResourceGroup, a.Cluster = c.subscription.String(), c.group, c.name
-	readIdentity(p, v, src, pinned, a)
+	r.identity(a)
 	return a
 }
 
-// readCluster returns the cluster that the inputs name.
+// cluster returns the cluster that the inputs name.
 //
 // The subscription is never missing by itself: every context has one, and that
 // there is none is told where the context is read.
-func readCluster(p *problems, v values, pinned pinned) cluster {
+func (r azureReader) cluster() cluster {
 	named := cluster{
-		subscription: pinned.subscription,
-		group:        parsed(p, v, resourceGroup, parseResourceGroup),
-		name:         parsed(p, v, clusterName, parseClusterName),
+		subscription: r.pinned.subscription,
+		group:        parsed(r.p, r.v, resourceGroup, parseResourceGroup),
+		name:         parsed(r.p, r.v, clusterName, parseClusterName),
 	}
+	given := func(input string) bool { return r.v.given(input) || r.p.with(input) }
 	switch {
-	case p.with(clusterID):
-		return named
-	case v.given(clusterID):
-		whole := parsed(p, v, clusterID, parseClusterID)
-		if p.with(clusterID) {
-			return named
+	case given(clusterID):
+		if whole := parsed(r.p, r.v, clusterID, parseClusterID); !r.p.with(clusterID) {
+			return r.agreed(whole, named)
 		}
-		return agreedCluster(p, v, pinned, whole, named)
-	case !v.given(resourceGroup) && !v.given(clusterName) && !p.with(resourceGroup) && !p.with(clusterName):
-		p.add(clusterID, "is missing: Azure is asked for the cluster by it, or by %s and %s", resourceGroup, clusterName)
+	case !given(resourceGroup) && !given(clusterName):
+		r.missing(clusterID, "by it or by "+resourceGroup+" and "+clusterName, "")
 	default:
 		for _, input := range []string{resourceGroup, clusterName} {
-			if !v.given(input) && !p.with(input) {
-				p.add(input, "is missing: without %s, Azure is asked for the cluster by %s and %s", clusterID, resourceGroup, clusterName)
+			if !given(input) {
+				r.missing(input, "by "+resourceGroup+" and "+clusterName+" or by "+clusterID, "")
 			}
 		}
 	}
 	return named
 }
 
-// agreedCluster makes sure that a cluster's id and what is given beside it are
+// agreed makes sure that a cluster's id and what is given beside it are
 // about one cluster, and returns it.
-func agreedCluster(p *problems, v values, pinned pinned, whole, named cluster) cluster {
+func (r azureReader) agreed(whole, named cluster) cluster {
 	if named.subscription != (contract.GUID{}) && named.subscription != whole.subscription {
-		p.add(clusterID, "is in subscription %s, but %s is %s; they must be the same", whole.subscription,
-			pinned.place(v, subscriptionID, "subscription_id"), named.subscription)
+		r.p.add(clusterID, "is in subscription %s, but %s is %s; they must be the same", whole.subscription,
+			r.pinned.place(r.v, subscriptionID, "subscription_id"), named.subscription)
 	}
 	for _, part := range []struct{ input, what, whole, named string }{
 		{resourceGroup, "is in resource group", whole.group, named.group},
 		{clusterName, "is of cluster", whole.name, named.name},
 	} {
 		if part.named != "" && !strings.EqualFold(part.whole, part.named) {
-			p.add(clusterID, "%s %s, but %s is %s; they must be the same", part.what, part.whole, part.input, part.named)
+			r.p.add(clusterID, "%s %s, but %s is %s; they must be the same", part.what, part.whole, part.input, part.named)
 		}
 	}
 	return whole
@@ -142,7 +160,7 @@ func agreedCluster(p *problems, v values, pinned pinned, whole, named cluster) c
 // call the environment of a Job, of a GitHub deployment, and of Azure.
 func readCloud(p *problems, v values) string {
 	text := v.text(azureCloud)
-	if i := slices.IndexFunc(clouds, func(cloud string) bool { return strings.EqualFold(cloud, text) }); i >= 0 {
+	if i := cloudNamed(text); i >= 0 {
 		return clouds[i]
 	}
 	want := "the name of the Azure cloud that the cluster is in: " + list("or", clouds)
@@ -156,6 +174,12 @@ func readCloud(p *problems, v values) string {
 	return clouds[0]
 }
 
+// cloudNamed returns the place of a cloud among those there are, or -1. Their
+// names may be in any case, as to azure/login.
+func cloudNamed(text string) int {
+	return slices.IndexFunc(clouds, func(cloud string) bool { return strings.EqualFold(cloud, text) })
+}
+
 // readBool returns an input that is true or false, or nil when it has no value.
 func readBool(p *problems, v values, input string) *bool {
 	text := v.text(input)
@@ -166,6 +190,6 @@ func readBool(p *problems, v values, input string) *bool {
 		yes := text == "true"
 		return &yes
 	}
-	p.add(input, "is %s; want true or false", plainly(text))
+	p.add(input, "is %s; want true, false or nothing", plainly(text))
 	return nil
 }

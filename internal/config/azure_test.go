@@ -122,8 +122,8 @@ func TestReadAzureIsChosen(t *testing.T) {
 	} {
 		for _, way := range []string{"kubeconfig", "kubeconfig-content"} {
 			c, err := readAt("azure-cli", nil, with(good(), "kubeconfig", "", way, "/a", input, value))
-			want := way + ": is given beside " + input + "; give one way into the cluster, a kubeconfig or the inputs of Azure"
-			if err == nil || !strings.Contains(err.Error(), want) {
+			want := "config-invalid: " + way + ": is given beside " + input + "; give one way into the cluster, a kubeconfig or the inputs of Azure"
+			if err == nil || err.Error() != want {
 				t.Errorf("%s beside %s: %v", way, input, err)
 			}
 			if c.Azure == nil || c.Kubeconfig.Input != way {
@@ -162,18 +162,18 @@ func TestReadRefusesAzure(t *testing.T) {
 		"several beside a kubeconfig": {"github", nil, azure("kubeconfig", "/a", "admin", "true"),
 			"kubeconfig: is given beside client-id, resource-group, cluster-name and admin; give one way into the cluster, a kubeconfig or the inputs of Azure"},
 
-		"no cluster":        {"github", nil, azure("resource-group", "", "cluster-name", ""), "cluster-id: is missing: Azure is asked for the cluster by it, or by resource-group and cluster-name"},
-		"no resource group": {"github", nil, azure("resource-group", ""), "resource-group: is missing: without cluster-id, Azure is asked for the cluster by resource-group and cluster-name"},
-		"no cluster name":   {"github", nil, azure("cluster-name", ""), "cluster-name: is missing: without cluster-id, Azure is asked for the cluster by resource-group and cluster-name"},
-		"no client":         {"github", nil, azure("client-id", ""), "client-id: is missing: auth github (the default here) signs in with it" + unset},
-		"no client, chosen": {"azure-cli", nil, azure("client-id", "", "auth", "github"), "client-id: is missing: auth github signs in with it" + unset},
+		"no cluster":        {"github", nil, azure("resource-group", "", "cluster-name", ""), "cluster-id: is missing: since client-id is given, Azure is asked for the cluster, by it or by resource-group and cluster-name"},
+		"no resource group": {"github", nil, azure("resource-group", ""), "resource-group: is missing: since client-id is given, Azure is asked for the cluster, by resource-group and cluster-name or by cluster-id"},
+		"no cluster name":   {"github", nil, azure("cluster-name", ""), "cluster-name: is missing: since client-id is given, Azure is asked for the cluster, by resource-group and cluster-name or by cluster-id"},
+		"no client":         {"github", nil, azure("client-id", ""), "client-id: is missing: since resource-group is given, Azure is asked for the cluster, and auth github (the default here) signs in with it" + unset},
+		"no client, chosen": {"azure-cli", nil, azure("client-id", "", "auth", "github"), "client-id: is missing: since resource-group is given, Azure is asked for the cluster, and auth github signs in with it" + unset},
 		"no client in a pod": {"workload-identity", nil, azure("client-id", ""),
-			"client-id: is missing: auth workload-identity (the default here) signs in with it, and the environment variable AZURE_CLIENT_ID is not set either" + unset},
+			"client-id: is missing: since resource-group is given, Azure is asked for the cluster, and auth workload-identity (the default here) signs in with it; the environment variable AZURE_CLIENT_ID is not set either" + unset},
 		"no client in a pipeline": {"azure-pipelines", nil, azure("client-id", "", "service-connection", connection),
-			"client-id: is missing: auth azure-pipelines (the default here) signs in with it, and the environment variable AZURESUBSCRIPTION_CLIENT_ID is not set either" + unset},
+			"client-id: is missing: since resource-group is given, Azure is asked for the cluster, and auth azure-pipelines (the default here) signs in with it; the environment variable AZURESUBSCRIPTION_CLIENT_ID is not set either" + unset},
 		"no connection": {"azure-cli", nil, azure("auth", "azure-pipelines"),
-			"service-connection: is missing: auth azure-pipelines signs in with it, and the environment variable AZURESUBSCRIPTION_SERVICE_CONNECTION_ID is not set either" + unset},
-		"no auth": {"", nil, azure(), "auth: is missing, and nothing says how to sign in to Azure where this runs; give github, azure-pipelines, workload-identity, managed-identity or azure-cli"},
+			"service-connection: is missing: since client-id is given, Azure is asked for the cluster, and auth azure-pipelines signs in with it; the environment variable AZURESUBSCRIPTION_SERVICE_CONNECTION_ID is not set either" + unset},
+		"no auth": {"", nil, azure(), "auth: is missing: since client-id is given, Azure is asked for the cluster, and nothing says how to sign in where this runs; give github, azure-pipelines, workload-identity, managed-identity or azure-cli"},
 
 		"a pod of another tenant": {"workload-identity", map[string]string{"AZURE_TENANT_ID": another}, azure(),
 			"tenant-id: is " + another + " in the environment variable AZURE_TENANT_ID, which auth workload-identity goes by, but tenant_id in the context in testdata/context.json is " + tenant + "; they must be the same"},
@@ -225,9 +225,9 @@ func TestReadRefusesAzure(t *testing.T) {
 		"the deployment's":           {"github", nil, azure("environment", "production"), `environment: is "production", and wants ` + clouds + elseEnv},
 		"a secret as environment":    {"github", nil, azure("environment", "hunter2"), "environment: is a value of 7 bytes, and wants " + clouds + elseEnv},
 		"environment for env, alone": {"github", nil, with(good(), "environment", "A=hunter2"), "environment: holds NAME=value or the like, and wants " + clouds + ". Environment variables of the Job go into env"},
-		"admin":                      {"github", nil, azure("admin", "True"), `admin: is "True"; want true or false`},
-		"admin beside a kubeconfig":  {"github", nil, with(good(), "admin", "yes"), `admin: is "yes"; want true or false`},
-		"a private name":             {"github", nil, azure("use-private-fqdn", "hunter2"), "use-private-fqdn: is a value of 7 bytes; want true or false"},
+		"admin":                      {"github", nil, azure("admin", "True"), `admin: is "True"; want true, false or nothing`},
+		"admin beside a kubeconfig":  {"github", nil, with(good(), "admin", "yes"), `admin: is "yes"; want true, false or nothing`},
+		"a private name":             {"github", nil, azure("use-private-fqdn", "hunter2"), "use-private-fqdn: is a value of 7 bytes; want true, false or nothing"},
 
 		"an authority by name":       {"github", nil, azure("authority-host", "hunter2.example"), "authority-host: is no address; want https:// and a host"},
 		"an authority in the clear":  {"github", nil, azure("authority-host", "http://hunter2.example"), "authority-host: is not an address that begins with https://; want https:// and a host"},
@@ -240,6 +240,7 @@ func TestReadRefusesAzure(t *testing.T) {
 		"a long host":                {"github", nil, azure("resource-manager-endpoint", "https://"+strings.Repeat("hunter2.", 40)+"a"), "resource-manager-endpoint: has no host that can be one; want https:// and a host"},
 		"a port of nothing":          {"github", nil, azure("resource-manager-endpoint", "https://a.example:"), "resource-manager-endpoint: has a port that is none; want a number from 1 to 65535"},
 		"a port too high":            {"github", nil, azure("resource-manager-endpoint", "https://a.example:65536"), "resource-manager-endpoint: has a port that is none; want a number from 1 to 65535"},
+		"a host that looks like one": {"github", nil, azure("resource-manager-endpoint", "https://\u212aube.example"), "resource-manager-endpoint: has no host that can be one; want https:// and a host"},
 		"two slashes":                {"github", nil, azure("resource-manager-endpoint", "https://a.example//"), "resource-manager-endpoint: goes on after the host; want https:// and a host alone"},
 		"a token as audience":        {"github", nil, azure("audience", "eyJhbGciOiJub25lIn0.eyJodW50ZXIyIjoiaHVudGVyMiJ9.hunter2"), "audience: holds a token, and wants the audience that one is to be for"},
 		"a space in an audience":     {"github", nil, azure("audience", "api://hunter2 x"), "audience: has a character that is not allowed, byte 14; want printable ASCII without spaces"},
@@ -276,5 +277,45 @@ func TestReadAzureBounds(t *testing.T) {
 				t.Errorf("%s %q: %v", input, value, err)
 			}
 		}
+	}
+}
+
+// An input that is wrong on the command line is told once, not missed as well.
+func TestReadAzureFlagsThatAreWrong(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		in   map[string]string
+		args []string
+		want string
+	}{
+		{azure(), []string{"--auth=github", "--auth=azure-cli"}, "auth: is given twice"},
+		{azure(), []string{"--cluster-id=" + resource, "--cluster-id=" + resource}, "cluster-id: is given twice"},
+		{azure("client-id", ""), []string{"--client-id"}, "client-id: has no value; a value that is itself the name of a flag is given as --client-id=value"},
+		{azure("resource-group", ""), []string{"--resource-group"}, "resource-group: has no value; a value that is itself the name of a flag is given as --resource-group=value"},
+		{with(good(), "kubeconfig", "", "cluster-id", resource), []string{"--client-id"}, "client-id: has no value; a value that is itself the name of a flag is given as --client-id=value"},
+	} {
+		_, err := readAt("github", nil, c.in, c.args...)
+		if err == nil || err.Error() != "config-invalid: "+c.want {
+			t.Errorf("%q: have %v, want %s", c.args, err, c.want)
+		}
+	}
+}
+
+func TestReadAzureTellsEverythingAtOnce(t *testing.T) {
+	t.Parallel()
+	_, err := readAt("azure-pipelines", nil, with(good(), "kubeconfig", "", "environment", "AzureChinaCloud", "admin", "1", "tenant-id", "a"))
+	want := "config-invalid: 5 things are wrong with the inputs:\n" +
+		"client-id: is missing: since environment is given, Azure is asked for the cluster, and auth azure-pipelines (the default here) signs in with it; " +
+		"the environment variable AZURESUBSCRIPTION_CLIENT_ID is not set either. In a workflow, a secret or variable that the job does not have is an empty input\n" +
+		"cluster-id: is missing: since environment is given, Azure is asked for the cluster, by it or by resource-group and cluster-name\n" +
+		"service-connection: is missing: since environment is given, Azure is asked for the cluster, and auth azure-pipelines (the default here) signs in with it; " +
+		"the environment variable AZURESUBSCRIPTION_SERVICE_CONNECTION_ID is not set either. In a workflow, a secret or variable that the job does not have is an empty input\n" +
+		"admin: is a value of 1 bytes; want true, false or nothing\n" +
+		"tenant-id: is not a GUID: it has 1 bytes, want 8-4-4-4-12 hexadecimal digits. It is what az account show --query tenantId prints; a domain name will not do"
+	if err == nil {
+		t.Fatal("was accepted")
+	}
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Errorf("(-want +have)\n%s", diff)
 	}
 }

@@ -57,8 +57,9 @@ func Read(src Source) (Config, error) {
 	c.Plan.Timeout = readTimeout(p, v)
 	c.Plan.Successors, c.Plan.SuccessorEnvironments = readSuccessors(p, v, c.Plan.Request)
 	pins := readContext(p, v, &c.Plan.Request)
-	c.Azure = readAzure(p, v, src, pins)
-	c.Kubeconfig = readKubeconfig(p, v, pins, c.Azure != nil)
+	way := azureWay(p, v)
+	c.Azure = azureReader{p, v, src, pins, way}.read()
+	c.Kubeconfig = readKubeconfig(p, v, pins, way)
 	c.WorkDir = readWorkDir(p, v, src)
 	if have := v.text(dialect); have != FDAI {
 		p.add(dialect, "is %q; %s is the only contract so far", have, FDAI)
@@ -109,13 +110,6 @@ func readRequest(p *problems, v values) contract.Request {
 	q.Args = checkList(p, arguments, readList(p, arguments, v[arguments]))
 	q.Environment = checkEnvironment(p, jobEnvironment, readEnvironment(p, jobEnvironment, v[jobEnvironment]))
 	checkPurpose(p, q, nil)
-	switch v.text(requireSuspended) {
-	case "":
-	case "true", "false":
-		want := v.text(requireSuspended) == "true"
-		q.RequireSuspended = &want
-	default:
-		p.add(requireSuspended, "is %q; want true, false or nothing", v.text(requireSuspended))
-	}
+	q.RequireSuspended = readBool(p, v, requireSuspended)
 	return q
 }

@@ -16,33 +16,6 @@ import (
 // has less than a tenth of it.
 const maxContext = 1 << 20
 
-// pinned is what of a context is wanted beside the pins.
-type pinned struct {
-	// file is the context file, "" when the members were given one by one.
-	file       string
-	kubeconfig string
-	// tenant and subscription are those that are given, else the context's; zero
-	// when there is an error about them.
-	tenant, subscription contract.GUID
-}
-
-// place says where a member of the context is from: the input that is given, or
-// else the file.
-func (p pinned) place(v values, input, member string) string {
-	if v.given(input) {
-		return input
-	}
-	return fmt.Sprintf("%s in the context in %s", member, p.file)
-}
-
-// noKubeconfig ends the sentence that no kubeconfig is given.
-func (p pinned) noKubeconfig() string {
-	if p.file == "" {
-		return ""
-	}
-	return fmt.Sprintf(", and the context in %s names none", p.file)
-}
-
 // members are the inputs that may be given in place of a context file, and the
 // member of the context that each one is.
 var members = []struct {
@@ -116,23 +89,6 @@ func contextFromFile(p *problems, v values, q *contract.Request, given pinned) p
 	return given
 }
 
-// isAzureToo reports whether a member of the context is also an input of Azure,
-// which may be given beside the context file.
-func isAzureToo(input string) bool { return input == tenantID || input == subscriptionID }
-
-// agreed returns the one of the values that an input and the context's file give
-// it that there is, and makes sure that they are the same. Either may be zero.
-func agreed(p *problems, v values, input string, given, inContext contract.GUID, file string) contract.GUID {
-	if !v.given(input) {
-		return inContext
-	}
-	if none := (contract.GUID{}); given != none && inContext != none && given != inContext {
-		p.add(input, "is %s, but %s in the context in %s is %s; they must be the same",
-			given, strings.ReplaceAll(input, "-", "_"), file, inContext)
-	}
-	return given
-}
-
 // contextFromMembers builds the context that the members stand for, or returns
 // nil when one of them is missing or malformed.
 func contextFromMembers(p *problems, v values, template string) contract.Object {
@@ -181,8 +137,8 @@ func contextFromMembers(p *problems, v values, template string) contract.Object 
 }
 
 // readPins hands a context to the dialect. place says which input a field of
-// the context came from, and what to call it. It returns what was read of
-// the context, which is nothing when it is no context at all.
+// the context came from, and what to call it. It returns the
+// context, the zero value when it is none.
 func readPins(p *problems, object contract.Object, q *contract.Request, place func(string) (input, at string)) contract.Context {
 	report := func(err error) {
 		e := asFailure(err)

@@ -14,7 +14,7 @@ const maxAudience = 600
 
 // A host is a DNS name or an IPv4 address: labels of at most 63 characters, 253
 // in all (RFC 1123, 2.1).
-var hostForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$`)
+var hostForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$`)
 
 const maxHost = 253
 
@@ -23,11 +23,11 @@ const maxHost = 253
 // tell the value, which may hold a password.
 func parseEndpoint(s string) (string, error) {
 	const want = "want https:// and a host"
-	scheme, rest, found := strings.Cut(strings.ToLower(s), "://")
+	scheme, rest, found := strings.Cut(s, "://")
 	switch {
 	case !found:
 		return "", errors.New("is no address; " + want)
-	case scheme != "https":
+	case !strings.EqualFold(scheme, "https"):
 		return "", errors.New("is not an address that begins with https://; " + want)
 	}
 	rest = strings.TrimSuffix(rest, "/")
@@ -44,7 +44,7 @@ func parseEndpoint(s string) (string, error) {
 	if n, err := strconv.ParseUint(port, 10, 16); hasPort && (err != nil || n == 0 || port[0] == '0') {
 		return "", errors.New("has a port that is none; want a number from 1 to 65535")
 	}
-	return "https://" + rest, nil
+	return "https://" + strings.ToLower(rest), nil
 }
 
 // tokenForm recognises a JWT: the first of its parts is a JSON object in Base64.

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
 )
@@ -17,94 +18,96 @@ var variables = map[string]struct{ tenant, client, connection string }{
 		"AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"},
 }
 
-// readIdentity fills in how to sign in, and as whom. An input wins over what the
+// identity fills in how to sign in, and as whom. An input wins over what the
 // environment says.
-func readIdentity(p *problems, v values, src Source, pinned pinned, a *Azure) {
-	a.Auth, a.AuthGiven = v.text(auth), v.given(auth)
+func (r azureReader) identity(a *Azure) {
+	a.Auth, a.AuthGiven = r.v.text(auth), r.v.given(auth)
 	if !a.AuthGiven {
-		a.Auth = src.Auth
+		a.Auth = r.src.Auth
 	}
-	client, connection := readGUID(p, v, clientID), readGUID(p, v, serviceConnection)
-	if !checkAuth(p, v, a) {
-		a.TenantID, a.ClientID, a.ServiceConnection = pinned.tenant.String(), client.String(), connection.String()
+	client, connection := readGUID(r.p, r.v, clientID), readGUID(r.p, r.v, serviceConnection)
+	if !r.checkAuth(a) {
+		a.TenantID, a.ClientID, a.ServiceConnection = r.pinned.tenant.String(), client.String(), connection.String()
 		return
 	}
 	from := variables[a.Auth]
-	a.TenantID = readTenant(p, v, src, pinned, a, from.tenant)
-	a.ClientID = need(p, v, src, a, clientID, client, from.client,
+	r.checkTenant(a.Auth, from.tenant)
+	a.TenantID = r.pinned.tenant.String()
+	a.ClientID = r.need(a, clientID, client, from.client,
 		a.Auth == AuthGitHub || a.Auth == AuthAzurePipelines || a.Auth == AuthWorkloadIdentity)
-	a.ServiceConnection = need(p, v, src, a, serviceConnection, connection, from.connection, a.Auth == AuthAzurePipelines)
+	a.ServiceConnection = r.need(a, serviceConnection, connection, from.connection, a.Auth == AuthAzurePipelines)
 }
 
 // checkAuth makes sure that there is such a way of signing in, and that no input
 // is given that only another one has. Where the user did not choose it, such an
 // input may be for another place that the same inputs are used in.
-func checkAuth(p *problems, v values, a *Azure) bool {
-	if p.with(auth) {
+func (r azureReader) checkAuth(a *Azure) bool {
+	if r.p.with(auth) {
 		return false
 	}
 	if !slices.Contains(auths, a.Auth) {
 		if !a.AuthGiven {
-			p.add(auth, "is missing, and nothing says how to sign in to Azure where this runs; give %s", list("or", auths))
+			r.missing(auth, "and nothing says how to sign in where this runs; give "+list("or", auths), "")
 			return false
 		}
 		meant := ""
 		if near := nearest(a.Auth, auths); near != "" {
 			meant = "; did you mean " + near + "?"
 		}
-		p.add(auth, "is %s; want %s%s", plainly(a.Auth), list("or", auths), meant)
+		r.p.add(auth, "is %s; want %s%s", plainly(a.Auth), list("or", auths), meant)
 		return false
 	}
 	for input, only := range map[string]string{serviceConnection: AuthAzurePipelines, audience: AuthGitHub} {
-		if a.AuthGiven && a.Auth != only && v.given(input) {
-			p.add(input, "is given, but %s is %s; only %s has a use for it", auth, a.Auth, only)
+		if a.AuthGiven && a.Auth != only && r.v.given(input) {
+			r.p.add(input, "is given, but %s is %s; only %s has a use for it", auth, a.Auth, only)
 		}
 	}
 	return true
 }
 
-// readTenant returns the tenant to sign in to. As the cluster's subscription, it
-// is never missing by itself: every context has one.
-func readTenant(p *problems, v values, src Source, pinned pinned, a *Azure, variable string) string {
-	if v.given(tenantID) || p.with(tenantID) || variable == "" || src.Getenv(variable) == "" {
-		return pinned.tenant.String()
+// checkTenant makes sure that the tenant of the environment, where the way of
+// signing in goes by one and no input says another, is that of the context. As
+// the cluster's subscription, the tenant is never missing by itself: every
+// context has one.
+func (r azureReader) checkTenant(way, variable string) {
+	if r.v.given(tenantID) || r.p.with(tenantID) || variable == "" || r.src.Getenv(variable) == "" {
+		return
 	}
-	id, err := parseGUID(src.Getenv(variable))
-	switch {
-	case err != nil:
-		p.add(tenantID, "the one of the environment variable %s %w", variable, err).Fix = whichGUID[tenantID]
-	case pinned.tenant != contract.GUID{} && id != pinned.tenant:
-		p.add(tenantID, "is %s in the environment variable %s, which auth %s goes by, but tenant_id in the context in %s is %s; they must be the same",
-			id, variable, a.Auth, pinned.file, pinned.tenant)
+	id := r.variable(tenantID, variable)
+	if none := (contract.GUID{}); id != none && r.pinned.tenant != none && id != r.pinned.tenant {
+		r.p.add(tenantID, "is %s in the environment variable %s, which auth %s goes by, but tenant_id in the context in %s is %s; they must be the same",
+			id, variable, way, r.pinned.file, r.pinned.tenant)
 	}
-	return pinned.tenant.String()
+}
+
+// variable returns what a variable of the environment says in place of an input.
+func (r azureReader) variable(input, variable string) contract.GUID {
+	id, err := parseGUID(strings.TrimSpace(r.src.Getenv(variable)))
+	if err != nil {
+		r.p.add(input, "the one of the environment variable %s %w", variable, err).Fix = whichGUID[input]
+	}
+	return id
 }
 
 // need returns what an input says, else what a variable of the environment says,
 // which may have no name, and records that it is missing where it is needed.
-func need(p *problems, v values, src Source, a *Azure, input string, given contract.GUID, variable string, needed bool) string {
-	if v.given(input) || p.with(input) {
+func (r azureReader) need(a *Azure, input string, given contract.GUID, variable string, needed bool) string {
+	either := ""
+	switch {
+	case r.v.given(input) || r.p.with(input):
 		return given.String()
-	}
-	if variable != "" && src.Getenv(variable) != "" {
-		id, err := parseGUID(src.Getenv(variable))
-		if err != nil {
-			p.add(input, "the one of the environment variable %s %w", variable, err).Fix = whichGUID[input]
-		}
-		return id.String()
-	}
-	if !needed {
+	case variable != "" && r.src.Getenv(variable) != "":
+		return r.variable(input, variable).String()
+	case !needed:
 		return ""
+	case variable != "":
+		either = fmt.Sprintf("; the environment variable %s is not set either", variable)
 	}
 	way := a.Auth
 	if !a.AuthGiven {
 		way += " (the default here)"
 	}
-	or := ""
-	if variable != "" {
-		or = fmt.Sprintf(", and the environment variable %s is not set either", variable)
-	}
-	p.add(input, "is missing: auth %s signs in with it%s", way, or).
-		Fix = "In a workflow, a secret or variable that the job does not have is an empty input"
+	r.missing(input, "and auth "+way+" signs in with it"+either,
+		"In a workflow, a secret or variable that the job does not have is an empty input")
 	return ""
 }

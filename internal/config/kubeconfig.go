@@ -15,15 +15,15 @@ type Kubeconfig struct {
 	Input string
 }
 
-// readKubeconfig returns the kubeconfig that is to be used. azure says that the
-// inputs want one from Azure: then the one that a context names does not count,
-// and one that is given is told to be too much, and returned all the same, so
-// that the credentials in it are hidden.
-func readKubeconfig(p *problems, v values, pinned pinned, azure bool) Kubeconfig {
-	if azure {
+// readKubeconfig returns the kubeconfig that is to be used. azure are the inputs
+// that have one asked from Azure: where there are any, the one that a context
+// names does not count, and one that is given is told to be too much, and
+// returned all the same, so that the credentials in it are hidden.
+func readKubeconfig(p *problems, v values, pinned pinned, azure []string) Kubeconfig {
+	if len(azure) > 0 {
 		for _, input := range []string{kubeconfig, kubeconfigContent} {
 			if v.given(input) {
-				p.add(input, "is given beside %s; give one way into the cluster, a kubeconfig or the inputs of Azure", list("and", azureWay(p, v)))
+				p.add(input, "is given beside %s; give one way into the cluster, a kubeconfig or the inputs of Azure", list("and", azure))
 			}
 		}
 		pinned.kubeconfig = ""
@@ -38,12 +38,9 @@ func readKubeconfig(p *problems, v values, pinned pinned, azure bool) Kubeconfig
 	if path == "" {
 		path, input = pinned.kubeconfig, contextFile+"#kubeconfig"
 	}
-	if path == "" && azure {
-		return Kubeconfig{}
-	}
 	if path == "" {
 		// A context that could not be read may well have named one.
-		if !p.with(contextFile) && !p.with(kubeconfig) {
+		if len(azure) == 0 && !p.with(contextFile) && !p.with(kubeconfig) {
 			p.add(kubeconfig, "is missing: neither it nor %s is given%s", kubeconfigContent, pinned.noKubeconfig()).
 				Fix = fmt.Sprintf("Give one of them, or have Azure hand one out: give %s, and %s or both %s and %s", clientID, clusterID, resourceGroup, clusterName)
 		}
