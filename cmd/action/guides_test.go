@@ -49,13 +49,13 @@ func TestContractPageHasTheControlledFields(t *testing.T) {
 	}
 }
 
-// The kubeconfig that the README has people make is one that a run takes.
-func TestREADMEKubeconfigIsTaken(t *testing.T) {
+// The kubeconfig that its page has people make is one that a run takes.
+func TestKubeconfigPageIsTaken(t *testing.T) {
 	t.Parallel()
-	_, made, found := strings.Cut(readFile(t, readme), " <<EOF\n")
+	_, made, found := strings.Cut(readFile(t, "../../docs/kubeconfig.md"), " <<EOF\n")
 	made, _, closed := strings.Cut(made, "EOF\n")
 	if !found || !closed {
-		t.Fatal("the README has no kubeconfig")
+		t.Fatal("the page has no kubeconfig")
 	}
 	server := newAPIServer(t, complete)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
