@@ -27,9 +27,9 @@ audience=api://AzureADTokenExchange
 
 # repo:OWNER/NAME, or repo:OWNER@ID/NAME@ID where subjects are immutable.
 prefix=$(gh api "repos/$repository/actions/oidc/customization/sub" \
-	--jq 'if .use_default then .sub_claim_prefix else "" end')
+	--jq 'if .use_default then .sub_claim_prefix // "" else "" end')
 if [ -z "$prefix" ]; then
-	echo "$repository has subjects of its own making: set subject by hand" >&2
+	echo "the subjects of $repository are not GitHub's usual ones: set subject by hand" >&2
 	exit 1
 fi
 subject=$prefix:environment:$environment
