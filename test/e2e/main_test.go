@@ -63,7 +63,12 @@ func realMain(m *testing.M) (code int, err error) {
 	if err := os.WriteFile(ca, clients.PEM, 0o600); err != nil {
 		return 1, err
 	}
-	o := cluster.Options{APIServerArgs: []string{"--client-ca-file=" + ca}}
+	trust, err := harness.NewTrust(dir)
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, trust.Close()) }()
+	o := cluster.Options{APIServerArgs: append(trust.APIServerArgs(), "--client-ca-file="+ca)}
 	return cluster.Main(inWorld{m, dir}, o, &shared), nil
 }
 

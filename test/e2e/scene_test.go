@@ -107,18 +107,10 @@ func (s *scene) ended(e harness.Ended) harness.Ended {
 	if e.Signal != 0 {
 		return e
 	}
-	names := slices.Sorted(maps.Keys(e.Outputs))
-	var want []string
-	for _, doc := range report.OutputDocs() {
-		want = append(want, doc.Name)
+	if e.System != harness.GitHub {
+		return s.endedElsewhere(e)
 	}
-	slices.Sort(want)
-	if !slices.Equal(names, want) {
-		s.t.Errorf("the outputs are %q, want %q", names, want)
-	}
-	if status, ok := statuses[e.Outputs["outcome"]]; !ok || status != e.Status {
-		s.t.Errorf("the exit status is %d with the outcome %q", e.Status, e.Outputs["outcome"])
-	}
+	s.expectOutputs(e)
 	if !strings.HasPrefix(e.Summary, "## ") {
 		s.t.Errorf("the summary is %q", e.Summary)
 	}
@@ -149,6 +141,42 @@ func (s *scene) ended(e harness.Ended) harness.Ended {
 		s.t.Logf("the action's log:\n%s", e.Log())
 	}
 	return e
+}
+
+// endedElsewhere checks what holds of every run that no runner of GitHub started:
+// what is said goes to standard error, and the outputs alone to standard output.
+func (s *scene) endedElsewhere(e harness.Ended) harness.Ended {
+	s.t.Helper()
+	s.expectOutputs(e)
+	said := strings.Count(e.Stderr, "\nerror: ") + strings.Count(e.Stderr, "\nwarning: "+e.Outputs["reason"]+": ")
+	if want := 1; e.Status == 0 && said != 0 || e.Status != 0 && said != want {
+		s.t.Errorf("%d messages say why the status is %d", said, e.Status)
+	}
+	if e.OutputFile+e.Summary+e.State != "" {
+		s.t.Errorf("files of GitHub were written: %q %q %q", e.OutputFile, e.Summary, e.State)
+	}
+	if s.t.Failed() {
+		s.t.Logf("the action's log:\n%s", e.Log())
+	}
+	return e
+}
+
+// expectOutputs checks that there are the outputs that are documented, and that
+// the exit status is the outcome's.
+func (s *scene) expectOutputs(e harness.Ended) {
+	s.t.Helper()
+	names := slices.Sorted(maps.Keys(e.Outputs))
+	var want []string
+	for _, doc := range report.OutputDocs() {
+		want = append(want, doc.Name)
+	}
+	slices.Sort(want)
+	if !slices.Equal(names, want) {
+		s.t.Errorf("the outputs are %q, want %q", names, want)
+	}
+	if status, ok := statuses[e.Outputs["outcome"]]; !ok || status != e.Status {
+		s.t.Errorf("the exit status is %d with the outcome %q", e.Status, e.Outputs["outcome"])
+	}
 }
 
 // statuses are the exit statuses as they are documented.
@@ -191,8 +219,8 @@ func (s *scene) expect(e harness.Ended, w want) {
 			s.t.Errorf("output %s is %q, want %q", name, have, value)
 		}
 	}
-	said := e.Stdout
-	if w.outcome != "succeeded" {
+	said := e.Log()
+	if w.outcome != "succeeded" && e.System == harness.GitHub {
 		said = strings.Join(append(e.Annotations("error"), e.Annotations("warning")...), "\n")
 	}
 	for _, text := range w.says {
@@ -275,6 +303,7 @@ func (s *scene) over() {
 		}
 	}
 	s.expectNoSecrets()
+	s.expectNothingIssued()
 	jobs, err := s.Jobs(ctx)
 	if err != nil {
 		s.t.Error(err)

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,15 +12,17 @@ import (
 
 // Ended is what a step left behind.
 type Ended struct {
-	// Dir is the step's own folder.
-	Dir string
+	// Dir is the step's own folder, and System what ran it.
+	Dir    string
+	System System
 	// Status is the exit status, -1 when a signal ended the process: Signal.
 	Status int
 	Signal syscall.Signal
 	// Stdout and Stderr are what it printed.
 	Stdout, Stderr string
 	// Outputs are the step's outputs as the runner reads them, OutputFile the
-	// file that they come from.
+	// file that they come from. Elsewhere than on GitHub they are what standard
+	// output says.
 	Outputs    map[string]string
 	OutputFile string
 	// Summary is the job summary in Markdown.
@@ -70,8 +73,31 @@ func (e *Ended) read() error {
 		*into = string(b)
 	}
 	var err error
-	e.Outputs, err = parseOutputs(e.OutputFile)
+	if e.System == GitHub {
+		e.Outputs, err = parseOutputs(e.OutputFile)
+	} else {
+		e.Outputs, err = parseLines(e.Stdout)
+	}
 	return err
+}
+
+// parseLines reads outputs as a script reads them from standard output:
+// name=value a line, where a value that begins with a quote is a JSON string.
+func parseLines(text string) (map[string]string, error) {
+	outputs := map[string]string{}
+	for line := range strings.Lines(text) {
+		name, value, found := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		if !found || strings.ContainsAny(name, " :") {
+			return nil, fmt.Errorf("standard output has a line that is no output: %q", line)
+		}
+		if strings.HasPrefix(value, `"`) {
+			if err := json.Unmarshal([]byte(value), &value); err != nil {
+				return nil, fmt.Errorf("the output %s is no JSON string: %w", name, err)
+			}
+		}
+		outputs[name] = value
+	}
+	return outputs, nil
 }
 
 // parseOutputs reads a file of outputs as the runner does: NAME=value, or

@@ -22,7 +22,22 @@ type Step struct {
 	Env map[string]string
 	// Args are those of the command line. A runner gives none.
 	Args []string
+	// System is what runs the step.
+	System System
 }
+
+// System is a CI system, or none.
+type System int
+
+// The systems that a step is run by.
+const (
+	// GitHub is a runner of GitHub Actions.
+	GitHub System = iota
+	// Pipelines is an agent of Azure Pipelines.
+	Pipelines
+	// Shell is a person, or a script, at a terminal.
+	Shell
+)
 
 // Runner starts steps as a GitHub runner starts a container action: a process
 // of its own, with an environment that holds the inputs and nothing of ours,
@@ -39,6 +54,7 @@ type Run struct {
 	// Dir is the step's own folder.
 	Dir string
 
+	system         System
 	cmd            *exec.Cmd
 	begin          time.Time
 	stdout, stderr *log
@@ -53,7 +69,7 @@ func (r *Runner) Start(ctx context.Context, s Step) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	run := &Run{Dir: dir, stdout: newLog(), stderr: newLog(), done: make(chan struct{})}
+	run := &Run{Dir: dir, system: s.System, stdout: newLog(), stderr: newLog(), done: make(chan struct{})}
 	env, err := run.environment(s)
 	if err != nil {
 		return nil, err
@@ -82,28 +98,34 @@ var files = map[string]string{
 	"GITHUB_ENV": "env", "GITHUB_PATH": "path",
 }
 
-// environment makes the folders and files of a step, and returns what a runner
-// sets (GitHub docs, "Default environment variables").
+// environment makes the folders and files of a step, and returns what the system
+// sets that runs it.
 func (r *Run) environment(s Step) ([]string, error) {
-	env := map[string]string{
-		"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-		"CI":   "true", "GITHUB_ACTIONS": "true", "RUNNER_OS": "Linux", "RUNNER_ARCH": "X64",
-		"RUNNER_ENVIRONMENT": "github-hosted",
-		"GITHUB_REPOSITORY":  "octo/widgets", "GITHUB_WORKFLOW": "deploy", "GITHUB_JOB": "backfill",
-		"GITHUB_RUN_ID": "1658821493", "GITHUB_RUN_NUMBER": "3", "GITHUB_RUN_ATTEMPT": "1",
-		"GITHUB_SHA": strings.Repeat("a", 40), "GITHUB_REF": "refs/heads/main",
-		"GITHUB_EVENT_NAME": "workflow_dispatch", "GITHUB_ACTOR": "octocat",
+	env := map[string]string{"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	folders := map[string]string{"HOME": "home"}
+	switch s.System {
+	case GitHub:
+		maps.Copy(env, workflow)
+		maps.Copy(folders, map[string]string{"RUNNER_TEMP": "temp", "GITHUB_WORKSPACE": "workspace"})
+	case Pipelines:
+		maps.Copy(env, pipeline)
+		maps.Copy(folders, map[string]string{"AGENT_TEMPDIRECTORY": "temp", "BUILD_SOURCESDIRECTORY": "workspace"})
+	case Shell:
+		folders["TMPDIR"], folders["PWD"] = "temp", "workspace"
 	}
-	for variable, folder := range map[string]string{"HOME": "home", "RUNNER_TEMP": "temp", "GITHUB_WORKSPACE": "workspace"} {
+	for variable, folder := range folders {
 		env[variable] = filepath.Join(r.Dir, folder)
 		if err := os.Mkdir(env[variable], 0o755); err != nil {
 			return nil, err
 		}
 	}
 	for variable, file := range files {
-		env[variable] = filepath.Join(r.Dir, file)
-		if err := os.WriteFile(env[variable], nil, 0o644); err != nil {
+		path := filepath.Join(r.Dir, file)
+		if err := os.WriteFile(path, nil, 0o644); err != nil {
 			return nil, err
+		}
+		if s.System == GitHub {
+			env[variable] = path
 		}
 	}
 	// https://docs.github.com/actions: INPUT_ and the name in upper case, spaces
@@ -117,6 +139,27 @@ func (r *Run) environment(s Step) ([]string, error) {
 		list = append(list, name+"="+env[name])
 	}
 	return list, nil
+}
+
+// workflow is what a runner of GitHub sets (GitHub docs, "Default environment
+// variables"), but for files and folders.
+var workflow = map[string]string{
+	"CI": "true", "GITHUB_ACTIONS": "true", "RUNNER_OS": "Linux", "RUNNER_ARCH": "X64",
+	"RUNNER_ENVIRONMENT": "github-hosted",
+	"GITHUB_REPOSITORY":  "octo/widgets", "GITHUB_WORKFLOW": "deploy", "GITHUB_JOB": "backfill",
+	"GITHUB_RUN_ID": "1658821493", "GITHUB_RUN_NUMBER": "3", "GITHUB_RUN_ATTEMPT": "1",
+	"GITHUB_SHA": strings.Repeat("a", 40), "GITHUB_REF": "refs/heads/main",
+	"GITHUB_EVENT_NAME": "workflow_dispatch", "GITHUB_ACTOR": "octocat",
+}
+
+// pipeline is what an agent of Azure Pipelines sets (Azure DevOps docs, "Use
+// predefined variables"), but for folders.
+var pipeline = map[string]string{
+	"TF_BUILD": "True", "AGENT_OS": "Linux", "AGENT_JOBNAME": "Job", "AGENT_NAME": "Hosted Agent",
+	"BUILD_BUILDID": "3141", "BUILD_BUILDNUMBER": "20261130.1", "BUILD_DEFINITIONNAME": "deploy",
+	"BUILD_REPOSITORY_NAME": "widgets", "BUILD_SOURCEBRANCH": "refs/heads/main", "BUILD_SOURCEVERSION": strings.Repeat("a", 40),
+	"SYSTEM_COLLECTIONURI": "https://dev.azure.com/acme/", "SYSTEM_TEAMPROJECT": "orders",
+	"SYSTEM_HOSTTYPE": "build", "SYSTEM_STAGENAME": "__default", "SYSTEM_JOBNAME": "__default",
 }
 
 // Signal sends a signal to the process.
@@ -134,18 +177,19 @@ func (r *Run) Kill() (Ended, error) {
 // the process ends, or ctx does, before that.
 func (r *Run) WaitFor(ctx context.Context, text string) error {
 	for {
-		more := r.stdout.changed()
-		if strings.Contains(r.stdout.String(), text) {
+		stdout, stderr := r.stdout.changed(), r.stderr.changed()
+		if strings.Contains(r.Log(), text) {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %q in the log: %w\n%s", text, context.Cause(ctx), r.Log())
 		case <-r.done:
-			if !strings.Contains(r.stdout.String(), text) {
+			if !strings.Contains(r.Log(), text) {
 				return fmt.Errorf("the action ended without %q in its log:\n%s", text, r.Log())
 			}
-		case <-more:
+		case <-stdout:
+		case <-stderr:
 		}
 	}
 }
@@ -170,7 +214,7 @@ func (r *Run) Wait() (Ended, error) {
 	if r.err != nil && !errors.As(r.err, &exit) {
 		return Ended{}, fmt.Errorf("waiting for the action: %w", r.err)
 	}
-	e := Ended{Dir: r.Dir, Stdout: r.stdout.String(), Stderr: r.stderr.String(), Began: r.begin, Took: r.took}
+	e := Ended{Dir: r.Dir, System: r.system, Stdout: r.stdout.String(), Stderr: r.stderr.String(), Began: r.begin, Took: r.took}
 	e.Status = r.cmd.ProcessState.ExitCode()
 	if ws, ok := r.cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
 		e.Signal = ws.Signal()

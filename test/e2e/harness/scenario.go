@@ -28,6 +28,12 @@ type Scenario struct {
 	User, Token string
 	// Inputs are those of the step; a test changes them as it likes.
 	Inputs map[string]string
+	// Env is what the step finds in its environment beside what its system sets,
+	// and System what runs it.
+	Env    map[string]string
+	System System
+	// Azure is where the cluster is found, nil for one that a kubeconfig names.
+	Azure *Azure
 	// Context is what the review pinned; after a change, WriteContext.
 	Context Object
 	// Dir is a private folder (mode 0700), with the kubeconfig and the context.
@@ -109,8 +115,11 @@ func (s *Scenario) ActAs(ctx context.Context, namespace, name string) error {
 }
 
 // ConnectTo writes the kubeconfig for an address of the API server, and the CA
-// that its certificate is checked with.
+// that its certificate is checked with, or has Azure hand out one.
 func (s *Scenario) ConnectTo(server string, ca []byte) error {
+	if s.Azure != nil {
+		return s.Azure.ConnectTo(server, ca)
+	}
 	user := map[string]any{"token": s.Token}
 	return os.WriteFile(s.path("kubeconfig"), Kubeconfig(server, ca, user), 0o600)
 }
@@ -133,7 +142,7 @@ func Kubeconfig(server string, ca []byte, user map[string]any) []byte {
 
 // Start starts the action with the scenario's inputs.
 func (s *Scenario) Start(ctx context.Context) (*Run, error) {
-	return s.World.Runner.Start(ctx, Step{Inputs: maps.Clone(s.Inputs)})
+	return s.World.Runner.Start(ctx, Step{Inputs: maps.Clone(s.Inputs), Env: s.Env, System: s.System})
 }
 
 // Run runs the action to its end.

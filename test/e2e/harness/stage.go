@@ -19,6 +19,7 @@ type Stage struct {
 	Program string
 
 	folder string
+	trust  *Trust
 }
 
 // endTime is how long the end of a stage may take.
@@ -43,7 +44,10 @@ func NewStage(ctx context.Context, log io.Writer) (stage *Stage, err error) {
 		return nil, err
 	}
 	say("starting a Kubernetes control plane on this machine")
-	c, err := cluster.Start(ctx, cluster.Options{Log: log})
+	if s.trust, err = NewTrust(s.folder); err != nil {
+		return nil, err
+	}
+	c, err := cluster.Start(ctx, cluster.Options{Log: log, APIServerArgs: s.trust.APIServerArgs()})
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +68,9 @@ func (s *Stage) Close(ctx context.Context) error {
 	var errs []error
 	if s.World != nil {
 		errs = append(errs, s.Cluster.Fault(), s.Cluster.Stop(ctx))
+	}
+	if s.trust != nil {
+		errs = append(errs, s.trust.Close())
 	}
 	if s.folder != "" {
 		errs = append(errs, os.RemoveAll(s.folder))

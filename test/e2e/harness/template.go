@@ -1,12 +1,14 @@
 package harness
 
+import "github.com/aks-oneshot/aks-oneshot/test/standin"
+
 // What is the same in every scenario.
 const (
 	Container      = "work"
 	SourceCommit   = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 	TargetBinding  = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-	TenantID       = "66666666-7777-8888-9999-aaaaaaaaaaaa"
-	SubscriptionID = "11111111-2222-3333-4444-555555555555"
+	TenantID       = standin.TenantID
+	SubscriptionID = standin.SubscriptionID
 	ClientID       = "bbbbbbbb-cccc-dddd-eeee-ffffffffffff"
 	IdentityID     = "/subscriptions/" + SubscriptionID + "/resourceGroups/example-rg/providers/" +
 		"Microsoft.ManagedIdentity/userAssignedIdentities/runner"

@@ -35,6 +35,8 @@ type World struct {
 	Runner  *Runner
 	// Dir is a private folder (mode 0700) for everything that scenarios have.
 	Dir string
+	// Scans says what was looked through for secrets so far.
+	Scans Scans
 }
 
 // Role is all that the action may do in a world: what the action itself says
