@@ -34,8 +34,8 @@ type Entra struct {
 
 // EntraOptions say how it issues.
 type EntraOptions struct {
-	// Lifetime is how long an access token is good, an hour when zero; whole
-	// seconds. RefreshIn is told to the client when not zero.
+	// Lifetime is how long an access token is good from its issue, an hour when
+	// zero; whole seconds. RefreshIn is told to the client when not zero.
 	Lifetime, RefreshIn time.Duration
 	// TokenIssuer is what the issuer of access tokens begins with, its own address
 	// when empty. Several that share one, as https://sts.windows.net, are one Entra
@@ -240,9 +240,13 @@ func (e *Entra) serveDiscovery(w http.ResponseWriter, r *http.Request, tenant st
 // issue makes an access token for an application.
 func (e *Entra) issue(tenant string, app App, audience string, lifetime time.Duration) (string, AccessToken, error) {
 	now := time.Now()
-	made := AccessToken{ID: uuid.NewString(), Audience: audience, ClientID: app.ClientID, ObjectID: app.ObjectID, Time: now, Expires: now.Add(lifetime).Truncate(time.Second)}
+	made := AccessToken{
+		ID: uuid.NewString(), Audience: audience, ClientID: app.ClientID, ObjectID: app.ObjectID,
+		Time: now, Expires: now.Truncate(time.Second).Add(lifetime),
+	}
+	from := now.Add(-5 * time.Minute).Unix()
 	claims := jwt.MapClaims{
-		"aud": audience, "iss": e.AccessTokenIssuer(tenant), "iat": now.Unix(), "nbf": now.Unix(), "exp": made.Expires.Unix(),
+		"aud": audience, "iss": e.AccessTokenIssuer(tenant), "iat": from, "nbf": from, "exp": made.Expires.Unix(),
 		"aio": uuid.NewString(), "appid": app.ClientID, "appidacr": "2", "idp": e.AccessTokenIssuer(tenant), "idtyp": "app",
 		"oid": app.ObjectID, "sub": app.ObjectID, "tid": tenant, "uti": made.ID[:8], "jti": made.ID, "ver": "1.0", "xms_tcdt": "1600000000",
 	}

@@ -44,6 +44,23 @@ func (s *signer) sign(claims jwt.MapClaims) (string, error) {
 	return token.SignedString(s.key)
 }
 
+// Forge returns a token with the same claims and the same header as another, but
+// signed with a key that nobody published.
+func Forge(token string) (string, error) {
+	stranger, err := strangerKey()
+	if err != nil {
+		return "", err
+	}
+	claims := jwt.MapClaims{}
+	parsed, _, err := jwt.NewParser().ParseUnverified(token, claims)
+	if err != nil {
+		return "", err
+	}
+	forged := jwt.NewWithClaims(jwt.SigningMethodRS256, claims)
+	forged.Header = parsed.Header
+	return forged.SignedString(stranger.key)
+}
+
 // jsonKey is a public key, RFC 7517 and RFC 7518 section 6.3.1.
 type jsonKey struct {
 	Type      string `json:"kty"`

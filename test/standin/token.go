@@ -28,15 +28,14 @@ func (e *Entra) serveToken(w http.ResponseWriter, r *http.Request, tenant string
 	e.mu.Lock()
 	app, options := *e.app(tenant, asked.client), e.options
 	e.mu.Unlock()
-	lifetime := options.lifetime()
-	token, _, err := e.issue(tenant, app, resource(asked.scope), lifetime)
+	token, _, err := e.issue(tenant, app, resource(asked.scope), options.lifetime())
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
-	answer := map[string]any{
-		"token_type": "Bearer", "expires_in": int(lifetime.Seconds()), "ext_expires_in": int(lifetime.Seconds()), "access_token": token,
-	}
+	// A second less than the token lives, as the real one says.
+	seconds := int(options.lifetime().Seconds()) - 1
+	answer := map[string]any{"token_type": "Bearer", "expires_in": seconds, "ext_expires_in": seconds, "access_token": token}
 	if options.RefreshIn > 0 {
 		answer["refresh_in"] = int(options.RefreshIn.Seconds())
 	}
@@ -60,7 +59,7 @@ func readForm(r *http.Request, tenant string) (asked refusal, assertion string) 
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
 		return refuse(900144, "grant_type")
 	}
-	if err := r.ParseForm(); err != nil || len(r.URL.RawQuery) > 0 {
+	if err := r.ParseForm(); err != nil || r.URL.RawQuery != "" {
 		return refuse(90100, "request")
 	}
 	for name, values := range r.PostForm {
