@@ -4,6 +4,7 @@
 package host
 
 import (
+	"context"
 	"fmt"
 	"regexp"
 )
@@ -48,23 +49,40 @@ type Report interface {
 	Plain() string
 }
 
+// IDTokens is a [Host] that vouches for the job that runs here: others can trade
+// its word for a token of theirs (OpenID Connect).
+type IDTokens interface {
+	// IDToken returns an id token for the audience, a JWT, which is masked
+	// already. Each call returns another one: they live for minutes, and one that
+	// was shown before may be refused. It tries again what may pass by itself.
+	//
+	// The error is credential-failed and says what to do, or wraps ctx's cause.
+	IDToken(ctx context.Context, audience string) (string, error)
+}
+
 // Kind names a system that [Detect] knows.
 type Kind string
 
 // The kinds of hosts.
 const (
-	GitHub   Kind = "github"
-	Terminal Kind = "terminal"
+	GitHub    Kind = "github"
+	Pipelines Kind = "azure-pipelines"
+	Terminal  Kind = "terminal"
 )
 
 // Detect tells which system runs this process, by the variable that the system
 // sets for just that purpose. What is no CI system we know is a terminal.
 //
 // GITHUB_ACTIONS is "true" in every step (GitHub docs, "Default environment
-// variables").
+// variables"), TF_BUILD is "True" in every step of Azure Pipelines (Azure DevOps
+// docs, "Predefined variables"). A runner that somebody starts within a pipeline
+// sets both, and it is the one that this is a step of.
 func Detect(getenv func(string) string) Kind {
-	if getenv("GITHUB_ACTIONS") == "true" {
+	switch {
+	case getenv("GITHUB_ACTIONS") == "true":
 		return GitHub
+	case getenv("TF_BUILD") == "True":
+		return Pipelines
 	}
 	return Terminal
 }

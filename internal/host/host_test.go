@@ -20,7 +20,9 @@ func TestDetect(t *testing.T) {
 		{"nothing", nil, host.Terminal},
 		{"a workflow", map[string]string{"GITHUB_ACTIONS": "true"}, host.GitHub},
 		{"some CI system", map[string]string{"CI": "true", "GITHUB_ACTIONS": ""}, host.Terminal},
-		{"a pipeline", map[string]string{"TF_BUILD": "True"}, host.Terminal},
+		{"a pipeline", map[string]string{"TF_BUILD": "True"}, host.Pipelines},
+		{"a script that plays a pipeline", map[string]string{"TF_BUILD": "true"}, host.Terminal},
+		{"a workflow's runner within a pipeline", map[string]string{"GITHUB_ACTIONS": "true", "TF_BUILD": "True"}, host.GitHub},
 		{"said to be no workflow", map[string]string{"GITHUB_ACTIONS": "false"}, host.Terminal},
 	}
 	for _, tt := range tests {

@@ -18,8 +18,7 @@ import (
 // logs and tests.
 type Kind string
 
-// The kinds. Those down to HandshakeRefused do not mend themselves; the others
-// may, so that trying again is worth it.
+// The kinds.
 const (
 	// Unknown is anything that is none of the others.
 	Unknown Kind = ""
@@ -55,7 +54,7 @@ const (
 	TimedOut Kind = "timed out"
 	// ConnectionLost is a connection that ended before the answer did.
 	ConnectionLost Kind = "connection lost"
-	// TooLarge is a [*TooLargeError].
+	// TooLarge is an answer of which more came than is taken, [*TooLargeError].
 	TooLarge Kind = "too large"
 )
 
@@ -75,6 +74,17 @@ type Cause struct {
 	// Issuer is the issuer of a certificate that was not taken: that of a proxy
 	// which opens connections tells about itself. It is the peer's own word.
 	Issuer string
+}
+
+// Temporary reports whether the same request may be answered later.
+func (c Cause) Temporary() bool {
+	switch c.Kind {
+	case NoSuchHost, ProxyAddress, WrongHost, ExpiredCertificate, UntrustedCertificate, NotTLS, ClientCertificateRefused, HandshakeRefused, TooLarge:
+		return false
+	case ProxyRefused:
+		return c.Status/100 == 5
+	}
+	return true
 }
 
 // CauseOf finds the cause in the tree of an error that a transport returned. The

@@ -159,3 +159,17 @@ func TestCausesOfOtherTrouble(t *testing.T) {
 		}
 	}
 }
+
+func TestTemporaryCauses(t *testing.T) {
+	t.Parallel()
+	for cause, want := range map[Cause]bool{
+		{}: true, {Kind: LookupFailed}: true, {Kind: ConnectionRefused}: true, {Kind: NoRoute}: true, {Kind: TimedOut}: true, {Kind: ConnectionLost}: true,
+		{Kind: ProxyRefused, Status: 502}: true, {Kind: ProxyRefused, Status: 407}: false, {Kind: ProxyRefused}: false,
+		{Kind: NoSuchHost}: false, {Kind: ProxyAddress}: false, {Kind: WrongHost}: false, {Kind: ExpiredCertificate}: false, {Kind: UntrustedCertificate}: false,
+		{Kind: NotTLS}: false, {Kind: ClientCertificateRefused}: false, {Kind: HandshakeRefused}: false, {Kind: TooLarge}: false,
+	} {
+		if cause.Temporary() != want {
+			t.Errorf("%+v is temporary: %t", cause, !want)
+		}
+	}
+}

@@ -4,7 +4,8 @@
 // outputs and the summary are written here: the library's heredoc delimiter is
 // fixed, so that a value could end it and add outputs of its own, it panics
 // when a file cannot be written, and it lets a summary grow until GitHub drops
-// it.
+// it. So are id tokens: the library asks once, over any scheme, masks nothing and
+// takes an empty answer for a token.
 package github
 
 import (
@@ -26,6 +27,9 @@ type Host struct {
 	inputs host.Inputs
 	masks  secret.Set
 
+	// idTokens is how id tokens are asked for.
+	idTokens idTokens
+
 	// random returns a text that nobody can guess.
 	random func() string
 	// mu keeps what is printed and written whole and in order.
@@ -34,7 +38,10 @@ type Host struct {
 	warned map[string]bool
 }
 
-var _ host.Host = (*Host)(nil)
+var (
+	_ host.Host     = (*Host)(nil)
+	_ host.IDTokens = (*Host)(nil)
+)
 
 // New returns the host for the step whose environment getenv reads and whose
 // standard output is w. What w fails to take is lost: a log that cannot be
@@ -45,10 +52,11 @@ func New(w io.Writer, getenv func(string) string) *Host {
 			githubactions.WithWriter(heedless{w}),
 			githubactions.WithGetenv(getenv),
 		),
-		getenv: getenv,
-		inputs: host.Env(getenv),
-		random: rand.Text,
-		warned: map[string]bool{},
+		getenv:   getenv,
+		inputs:   host.Env(getenv),
+		idTokens: newIDTokens(),
+		random:   rand.Text,
+		warned:   map[string]bool{},
 	}
 }
 
