@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/network"
 )
 
 // Auth is how a token is had from Entra.
@@ -62,8 +63,12 @@ type Options struct {
 	Version string
 	// Mask is told every credential before it is first used.
 	Mask func(secret string)
-	// Notify is told, a line at a time, what people should know.
+	// Notify is told, a line at a time, what people should know. It is not called
+	// any more once Connect has failed, but for what was on its way.
 	Notify func(text string)
+
+	// network is what is sent with; its zero value goes by the environment.
+	network network.ClientOptions
 }
 
 // Cluster names a managed cluster in Azure.
@@ -108,11 +113,14 @@ func Connect(ctx context.Context, o Options) (*Connection, error) {
 	if ctx.Err() != nil {
 		return nil, failure.New(failure.Cancelled, "the run was told to stop before anything was dispatched: %w", context.Cause(ctx))
 	}
-	var coded *failure.Error
-	if !errors.As(err, &coded) {
-		coded = failure.New(failure.CredentialFailed, "connecting to %s: %w", o.Cluster.Name, err)
+	if _, coded := errors.AsType[*failure.Error](err); coded {
+		return nil, err
 	}
-	return nil, coded
+	f := failure.New(failure.CredentialFailed, "signing in to Entra for AKS cluster %s in resource group %s: %w", o.Cluster.Name, o.Cluster.ResourceGroup, err)
+	if errors.Is(err, errLimit) {
+		return nil, f.WithFix("Run again, and see whether this runner's network is slow")
+	}
+	return nil, f.WithFix("Report this as a bug")
 }
 
-var errLimit = errors.New("connecting took longer than " + Limit.String())
+var errLimit = errors.New("it took longer than " + Limit.String())

@@ -27,12 +27,12 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, passing(err)
 	}
-	resp, err := b.next.RoundTrip(authorized(req, body, token))
+	resp, err := b.next.RoundTrip(authorized(req, body, token.Token))
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
 		return resp, err
 	}
-	fresh, err := b.tokens.replace(req.Context(), token)
-	if err == nil && fresh == token {
+	fresh, err := b.tokens.replace(req.Context(), token.Token)
+	if err == nil && fresh.Token == token.Token {
 		return resp, nil // It is as fresh as it gets: the answer counts.
 	}
 	// What is left of the answer is read so that its connection can be used again.
@@ -41,14 +41,13 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, passing(err)
 	}
-	return b.next.RoundTrip(authorized(req, body, fresh))
+	return b.next.RoundTrip(authorized(req, body, fresh.Token))
 }
 
 // passing returns an error without its code when it may pass: coded, it would end
 // the run, and a token that cannot be had for a while does not end the Job.
 func passing(err error) error {
-	var failed *tokenError
-	if errors.As(err, &failed) && failed.Temporary() {
+	if failed, ok := errors.AsType[*tokenError](err); ok && failed.Temporary() {
 		return errors.New(failed.failure.Text())
 	}
 	return err
@@ -57,9 +56,7 @@ func passing(err error) error {
 // maxDrain is the most of an answer that it pays to read for its connection.
 const maxDrain = 64 << 10
 
-// drain reads what is to be sent, so that it can be sent twice. A request that
-// could be repeated by the transport by itself (GetBody) would be, in cases where
-// a create must not be.
+// drain reads what is to be sent, so that it can be sent twice.
 func drain(body io.ReadCloser) ([]byte, error) {
 	if body == nil || body == http.NoBody {
 		return nil, nil
@@ -72,12 +69,14 @@ func drain(body io.ReadCloser) ([]byte, error) {
 }
 
 // authorized returns a copy of the request, as a transport may not change the one
-// it is given.
+// it is given. The copy has no GetBody: with one, the transport would repeat the
+// request by itself in cases in which a create must not be.
 func authorized(req *http.Request, body []byte, token string) *http.Request {
 	req = req.Clone(req.Context())
 	req.Header.Set("Authorization", "Bearer "+token)
 	if body != nil {
 		req.Body = io.NopCloser(bytes.NewReader(body))
+		req.GetBody = nil
 	}
 	return req
 }

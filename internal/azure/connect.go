@@ -4,9 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-
 	"github.com/aks-oneshot/aks-oneshot/internal/kubeconfig"
 )
 
@@ -16,13 +13,23 @@ import (
 const serverApplication = "6dae42f8-4368-4678-94ff-3960e28e3630"
 
 func connect(ctx context.Context, o Options) (*Connection, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	l := newLogin(ctx, o)
+	l.tellRegion()
+	arm := l.tokensFor(o.Cloud.ResourceManagerAudience)
+	first := arm.begin(ctx)
 	server := l.tokensFor(serverApplication)
+	var asked *request
 	if !o.Admin {
 		// Most clusters want one. Where a certificate does, it is not waited for.
-		server.begin()
+		asked = server.begin(ctx)
 	}
-	managed, err := l.lookUp(ctx)
+	if _, err := first.last(ctx); err != nil {
+		return nil, err
+	}
+	managed, err := l.lookUp(ctx, manager{l, arm})
 	if err != nil {
 		return nil, err
 	}
@@ -38,42 +45,22 @@ func connect(ctx context.Context, o Options) (*Connection, error) {
 		l.tell("%s; its kubeconfig has a credential of its own, so the API server is not asked with a token of Entra", managed)
 		return c, nil
 	}
-	if id := plugin.ServerID(); id != "" && id != serverApplication {
-		server = l.tokensFor(id)
+	if other := plugin.ServerID(); other != "" && other != serverApplication {
+		server, asked = l.tokensFor(other), nil
 	}
-	token, err := server.present(ctx)
+	if asked == nil {
+		asked = server.begin(ctx)
+	}
+	token, err := asked.last(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c.ObjectID = claimsOf(token).ObjectID
-	l.tell("%s; its API server is asked with a token of Entra, as the object %s", managed, c.ObjectID)
+	c.ObjectID = claimsOf(token.Token).ObjectID
+	as := ""
+	if identifier.MatchString(c.ObjectID) {
+		as = ", as the object " + c.ObjectID
+	}
+	l.tell("%s; its API server is asked with a token of Entra%s", managed, as)
 	cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return &bearer{tokens: server, next: next} }
 	return c, nil
-}
-
-// newLogin returns the identity, and asks for the first id tokens: for Azure
-// Resource Manager, and for the API server.
-func newLogin(ctx context.Context, o Options) *login {
-	l := &login{options: o, told: map[string]bool{}}
-	l.client = clientOptions(o, l.mask)
-	if o.Auth == GitHub {
-		first := 2
-		if o.Admin {
-			first = 1
-		}
-		l.idTokens = newIDTokens(ctx, first, func(ctx context.Context) (string, error) {
-			return o.IDToken(ctx, o.Cloud.Audience)
-		})
-	}
-	return l
-}
-
-// tokensFor returns the tokens for an application.
-func (l *login) tokensFor(application string) *tokens {
-	return &tokens{ask: func(ctx context.Context, another bool) (azcore.AccessToken, error) {
-		if another {
-			l.forget()
-		}
-		return l.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{application + "/.default"}})
-	}}
 }

@@ -1,17 +1,16 @@
 package azure
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
-	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
-// newCredential returns the SDK's credential for the way that was chosen. It has
-// an empty cache of tokens.
+// newCredential returns the SDK's credential for the way that was chosen.
 //
 // Instance discovery asks Microsoft's public cloud whether an authority is one of
 // its own. The known ones are, and another one is the user's word.
@@ -22,12 +21,19 @@ func (l *login) newCredential() (azcore.TokenCredential, error) {
 		return azidentity.NewClientAssertionCredential(o.TenantID, o.ClientID, l.assertion,
 			&azidentity.ClientAssertionCredentialOptions{ClientOptions: client, DisableInstanceDiscovery: true})
 	case Pipelines:
-		return l.newPipelinesCredential()
+		token := o.Getenv("SYSTEM_ACCESSTOKEN")
+		l.mask(token)
+		return azidentity.NewAzurePipelinesCredential(o.TenantID, o.ClientID, o.ServiceConnection, token,
+			&azidentity.AzurePipelinesCredentialOptions{ClientOptions: client, DisableInstanceDiscovery: true})
 	case WorkloadIdentity:
+		// It reads the file: each time, since it is made anew each time.
 		return azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
-			ClientOptions: client, DisableInstanceDiscovery: true, TenantID: o.TenantID, ClientID: o.ClientID,
+			ClientOptions: client, DisableInstanceDiscovery: true,
+			TenantID: o.tenant(), ClientID: o.client(), TokenFilePath: o.Getenv("AZURE_FEDERATED_TOKEN_FILE"),
 		})
 	case ManagedIdentity:
+		// It has a cache that all such credentials of the process share; so has
+		// the endpoint itself.
 		options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: client}
 		if o.ClientID != "" {
 			options.ID = azidentity.ClientID(o.ClientID)
@@ -41,24 +47,54 @@ func (l *login) newCredential() (azcore.TokenCredential, error) {
 	return nil, failure.New(failure.ConfigInvalid, "%q is no way to be known to Entra", o.Auth).At("auth")
 }
 
-// newPipelinesCredential makes sure that there is what the SDK takes from the
-// environment, and masks it.
-func (l *login) newPipelinesCredential() (azcore.TokenCredential, error) {
-	o := l.options
-	token := o.Getenv("SYSTEM_ACCESSTOKEN")
-	switch {
-	case token == "":
-		return nil, failure.New(failure.CredentialFailed, "asking Azure Pipelines for an id token: SYSTEM_ACCESSTOKEN is not set").
-			WithFix("Map it into the step: env: { SYSTEM_ACCESSTOKEN: $(System.AccessToken) }")
-	case o.Getenv("SYSTEM_OIDCREQUESTURI") == "":
-		return nil, failure.New(failure.CredentialFailed, "asking Azure Pipelines for an id token: SYSTEM_OIDCREQUESTURI is not set").
-			WithFix("The agent sets it for steps of a job; run this in one, or choose another auth")
-	case o.ServiceConnection == "":
-		return nil, failure.New(failure.ConfigInvalid, "is missing; auth azure-pipelines needs the id of an Azure Resource Manager service connection with workload identity federation").At("service-connection")
+// tenant and client are those of the inputs, or those that the webhook of
+// workload identity gives a pod.
+// https://azure.github.io/azure-workload-identity/docs/topics/service-account-labels-and-annotations.html
+func (o Options) tenant() string { return cmp.Or(o.TenantID, o.podEnv("AZURE_TENANT_ID")) }
+func (o Options) client() string { return cmp.Or(o.ClientID, o.podEnv("AZURE_CLIENT_ID")) }
+
+func (o Options) podEnv(name string) string {
+	if o.Auth != WorkloadIdentity {
+		return ""
 	}
-	l.mask(token)
-	return azidentity.NewAzurePipelinesCredential(o.TenantID, o.ClientID, o.ServiceConnection, token,
-		&azidentity.AzurePipelinesCredentialOptions{ClientOptions: l.client, DisableInstanceDiscovery: true})
+	return o.Getenv(name)
+}
+
+// check makes sure that there is what the way needs before anything is asked: of
+// what is missing, the SDK tells in its own words.
+func (o Options) check() error {
+	missing := func(what, fix string) error {
+		return failure.New(failure.CredentialFailed, "%s", what).WithFix("%s", fix)
+	}
+	switch o.Auth {
+	case GitHub:
+		if o.IDToken == nil {
+			return missing("asking GitHub for an id token: this is no job of a GitHub workflow", "Choose another auth")
+		}
+	case Pipelines:
+		const doing = "asking Azure Pipelines for an id token of the service connection: "
+		switch {
+		case o.ServiceConnection == "":
+			return failure.New(failure.ConfigInvalid, "is missing; auth azure-pipelines needs the id of an Azure Resource Manager service connection with workload identity federation").At("service-connection")
+		case o.Getenv("SYSTEM_OIDCREQUESTURI") == "":
+			return missing(doing+"SYSTEM_OIDCREQUESTURI is not set", "The agent sets it in each job; run this in one, or choose another auth")
+		case o.Getenv("SYSTEM_ACCESSTOKEN") == "":
+			return missing(doing+"SYSTEM_ACCESSTOKEN is not set", "Map it into the step: env: { SYSTEM_ACCESSTOKEN: $(System.AccessToken) }")
+		}
+	case WorkloadIdentity:
+		const fix = "The webhook of workload identity sets it in pods with the label azure.workload.identity/use: \"true\"; run this in one, or choose another auth"
+		for _, needed := range []struct{ name, value string }{
+			{"AZURE_FEDERATED_TOKEN_FILE", o.Getenv("AZURE_FEDERATED_TOKEN_FILE")},
+			{"AZURE_TENANT_ID", o.tenant()},
+			{"AZURE_CLIENT_ID", o.client()},
+		} {
+			if needed.value == "" {
+				return missing("exchanging the ServiceAccount's token for a token of Entra: "+needed.name+" is not set", fix)
+			}
+		}
+	case ManagedIdentity, CLI:
+	}
+	return nil
 }
 
 // assertion is the SDK's callback for an id token: a fresh one for each request
@@ -71,4 +107,12 @@ func (l *login) assertion(ctx context.Context) (string, error) {
 	return token, err
 }
 
-var _ policy.Transporter = (*observer)(nil)
+// tellRegion says so when the environment leads away from the addresses that the
+// inputs have: the SDK then asks a regional Entra, or looks for one.
+func (l *login) tellRegion() {
+	for _, name := range []string{"AZURE_REGIONAL_AUTHORITY_NAME", "MSAL_FORCE_REGION"} {
+		if l.options.Getenv(name) != "" {
+			l.tell("%s is set, so that Entra is asked in a region of Azure; unset it to ask %s itself", name, hostOf(l.options.Cloud.Authority))
+		}
+	}
+}

@@ -1,9 +1,9 @@
 package azure
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
-	"strings"
 )
 
 // advice is what to do about one of Entra's codes.
@@ -23,47 +23,47 @@ var denials = map[int]advice{
 	70021:   {noMatch, true},
 	700211:  {noMatch, true},
 	700212:  {noMatch, true},
-	700024: {fix: func(*login, claims) string {
-		return "The id token was too old, or not valid yet, when Entra looked at it: check the clock of this runner; each request gets a fresh id token"
+	700024: {fix: func(l *login, _ claims) string {
+		if l.options.Auth == WorkloadIdentity {
+			return "Check the clock of this machine, and that the kubelet still renews the file that AZURE_FEDERATED_TOKEN_FILE names"
+		}
+		return "Check the clock of this runner: each request has a fresh id token, which is good for some minutes"
 	}},
 	700016: {fix: func(l *login, _ claims) string {
-		return fmt.Sprintf("Check client-id (%s): it is the client id of the managed identity or app registration, not its object id; and tenant-id (%s): the tenant that it belongs to",
-			l.options.ClientID, l.options.TenantID)
+		return fmt.Sprintf("Check client-id (%s), which is the client id of a managed identity or app registration and not its object id, and tenant-id (%s), the tenant that it belongs to",
+			l.options.client(), l.options.tenant())
 	}},
 	90002: {fix: func(l *login, _ claims) string {
-		return fmt.Sprintf("Check tenant-id (%s), and environment: a tenant is known in its own cloud only", l.options.TenantID)
+		return fmt.Sprintf("Check tenant-id (%s), and environment: a tenant is known in its own cloud only", l.options.tenant())
 	}},
 	500011: {fix: func(l *login, _ claims) string {
-		return fmt.Sprintf("Tenant %s does not know what the token is for: check tenant-id, and resource-manager-endpoint or environment", l.options.TenantID)
+		return fmt.Sprintf("Check tenant-id (%s), and environment or resource-manager-endpoint", l.options.tenant())
 	}},
 	53003: {fix: func(*login, claims) string {
-		return "A Conditional Access policy for workload identities blocks this: ask who administers the tenant, with the correlation id"
+		return "A Conditional Access policy for workload identities blocks this: show the correlation id to whoever administers the tenant"
 	}},
 }
 
 // noMatch tells what the id token says of the job, and the command that makes
 // Entra take it.
+// https://learn.microsoft.com/cli/azure/identity/federated-credential
 func noMatch(l *login, c claims) string {
-	if c.Subject == "" {
-		return "Add a federated credential whose issuer, subject and audience are the id token's"
+	if c.Subject == "" || c.Issuer == "" {
+		return "Add a federated credential whose issuer, subject and audience are those of the id token"
 	}
-	issuer, subject, audience := l.clean(c.Issuer, maxText), l.clean(c.Subject, maxText), l.clean(string(c.Audience), maxText)
-	fix := fmt.Sprintf("The id token has issuer %s, subject %s, audience %s; a federated credential of client %s has to have the same. "+
-		"For a managed identity: az identity federated-credential create --resource-group GROUP --identity-name IDENTITY --name NAME --issuer %s --subject %s --audiences %s; "+
+	issuer, subject, audience := l.line(c.Issuer, maxText), l.line(c.Subject, maxText), l.line(string(c.Audience), maxText)
+	parameters, _ := json.Marshal(map[string]any{"name": "aks-oneshot", "issuer": issuer, "subject": subject, "audiences": []string{audience}}) // Texts only.
+	fix := fmt.Sprintf("The id token has issuer %s, subject %s, audience %s, and client %s needs a federated credential with exactly these. "+
+		"For a managed identity: az identity federated-credential create --resource-group GROUP --identity-name IDENTITY --name aks-oneshot --issuer %s --subject %s --audiences %s; "+
 		"for an app registration: az ad app federated-credential create --id %s --parameters %s",
-		issuer, subject, audience, l.options.ClientID,
+		issuer, subject, audience, l.options.client(),
 		shell(issuer), shell(subject), shell(audience),
-		l.options.ClientID, shell(fmt.Sprintf(`{"name":"NAME","issuer":%q,"subject":%q,"audiences":[%q]}`, issuer, subject, audience)))
+		shell(l.options.client()), shell(string(parameters)))
 	if immutable.MatchString(c.Subject) {
-		fix += ". The subject has the ids of owner and repository, as GitHub gives it to repositories created, renamed or transferred since 15 July 2026; a credential made for the names alone does not match it"
+		fix += " (the subject holds the ids of owner and repository, as GitHub has it for repositories created, renamed or transferred since 15 July 2026: a credential for the names alone does not match)"
 	}
 	return fix
 }
 
 // immutable recognizes GitHub's subjects with ids: repo:OWNER@ID/REPOSITORY@ID:…
 var immutable = regexp.MustCompile(`^repo:[^/@:]+@[0-9]+/[^/@:]+@[0-9]+:`)
-
-// shell quotes a text for a POSIX shell.
-func shell(text string) string {
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}

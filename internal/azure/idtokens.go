@@ -7,7 +7,7 @@ import (
 )
 
 // idTokens hands out id tokens, each once. The first ones are asked for while
-// the SDK still asks Entra for its endpoints: one round trip less before the
+// the SDK still asks Entra for its addresses: one round trip less before the
 // first request to the cluster.
 type idTokens struct {
 	ask func(ctx context.Context) (string, error)
@@ -27,22 +27,25 @@ type idToken struct {
 // GitHub's are good for about five minutes.
 const young = time.Minute
 
-// newIDTokens asks for the first tokens.
+// newIDTokens asks for the first tokens; these requests end with ctx.
 func newIDTokens(ctx context.Context, first int, ask func(context.Context) (string, error)) *idTokens {
-	t := &idTokens{ask: ask}
+	t := &idTokens{ask: func(ctx context.Context) (string, error) {
+		return guarded("asking for an id token", func() (string, error) { return ask(ctx) })
+	}}
 	for range first {
 		one := make(chan idToken, 1)
 		t.ahead = append(t.ahead, one)
 		go func() {
 			asked := time.Now()
-			token, err := ask(ctx)
+			token, err := t.ask(ctx)
 			one <- idToken{token, err, asked}
 		}()
 	}
 	return t
 }
 
-// next returns a token that was not handed out before.
+// next returns a token that was not handed out before. The failure of one that
+// was asked for ahead is told once: whoever tries again has it asked for again.
 func (t *idTokens) next(ctx context.Context) (string, error) {
 	if one := t.take(); one != nil {
 		select {

@@ -3,6 +3,7 @@ package azure
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -17,29 +18,56 @@ type login struct {
 	options  Options
 	client   policy.ClientOptions
 	idTokens *idTokens
+
+	masking sync.Mutex
 	// secrets are all that was masked.
 	secrets secret.Set
 
 	mu sync.Mutex
-	// credential is the SDK's, with a cache of tokens of its own.
-	credential azcore.TokenCredential
 	// told are the things that people were told of already.
 	told map[string]bool
 }
-
-var _ azcore.TokenCredential = (*login)(nil)
 
 // unknownYet are the pauses after Entra said that it does not know a federated
 // credential: one that was just made takes a while to be known everywhere.
 var unknownYet = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
 
-// GetToken implements [azcore.TokenCredential]. The error tells what to do, and
-// is a *tokenError.
-func (l *login) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
+// newLogin returns the identity, and asks for the first id tokens: for Azure
+// Resource Manager, and for the API server.
+func newLogin(ctx context.Context, o Options) *login {
+	l := &login{options: o, told: map[string]bool{}}
+	l.client = clientOptions(o, l.mask)
+	if o.Auth == GitHub && o.IDToken != nil {
+		first := 2
+		if o.Admin {
+			first = 1
+		}
+		l.idTokens = newIDTokens(ctx, first, func(ctx context.Context) (string, error) {
+			return o.IDToken(ctx, o.Cloud.Audience)
+		})
+	}
+	return l
+}
+
+// tokensFor returns the tokens for an audience.
+func (l *login) tokensFor(audience string) *tokens {
+	return &tokens{ask: func(ctx context.Context) (azcore.AccessToken, error) {
+		return l.ask(ctx, policy.TokenRequestOptions{Scopes: []string{audience + "/.default"}})
+	}}
+}
+
+// ask asks for a token that nobody had before. The error tells what to do, and is
+// a *tokenError.
+//
+// Each time that is by a credential of its own. The SDK's credentials ask for one
+// token after the other, and here two are needed at once; and they keep tokens,
+// one that a server has rejected too, which [tokens] does better. The price is a
+// look at Entra's addresses for each.
+func (l *login) ask(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	for try := 0; ; try++ {
 		token, err := l.once(ctx, options)
-		var failed *tokenError
-		if !errors.As(err, &failed) || !failed.unknownYet || try == len(unknownYet) {
+		failed, ok := errors.AsType[*tokenError](err)
+		if !ok || !failed.unknownYet || try == len(unknownYet) || ctx.Err() != nil {
 			return token, err
 		}
 		l.tell("Entra does not know a federated credential for this id token (AADSTS%d); one that was just made takes a while, so it is asked again", failed.code)
@@ -54,35 +82,46 @@ func (l *login) GetToken(ctx context.Context, options policy.TokenRequestOptions
 // once asks for a token once; the SDK repeats what a network or a busy server
 // spoils.
 func (l *login) once(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	credential, err := l.current()
+	credential, err := l.newCredential()
 	if err != nil {
-		return azcore.AccessToken{}, l.explainToken(&trail{}, err)
+		return azcore.AccessToken{}, l.explainToken(seen{}, err)
 	}
 	ctx, trail := withTrail(ctx)
 	token, err := credential.GetToken(ctx, options)
+	if err == nil && token.Token == "" {
+		err = errors.New("the token is empty")
+	}
 	if err != nil {
-		return azcore.AccessToken{}, l.explainToken(trail, err)
+		return azcore.AccessToken{}, l.explainToken(trail.end(), err)
 	}
 	l.mask(token.Token)
 	return token, nil
 }
 
-func (l *login) current() (azcore.TokenCredential, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.credential == nil {
-		credential, err := l.newCredential()
-		if err != nil {
-			return nil, err
-		}
-		l.credential = credential
-	}
-	return l.credential, nil
+// manager is the credential of calls to Azure Resource Manager.
+type manager struct {
+	login  *login
+	tokens *tokens
 }
 
-// forget makes sure that the next token is not one that was had before.
-func (l *login) forget() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.credential = nil
+var _ azcore.TokenCredential = manager{}
+
+// GetToken implements [azcore.TokenCredential]. Claims are what a service wants a
+// token to be made for that it did not take (continuous access evaluation).
+func (m manager) GetToken(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	if options.Claims != "" {
+		return m.login.ask(ctx, options)
+	}
+	return m.tokens.present(ctx)
+}
+
+// guarded is f, and turns a panic into an error: people are told of a bug by
+// those who wait for f, and a process that a goroutine ends tells nothing.
+func guarded[T any](what string, f func() (T, error)) (result T, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("a bug in %s (panic: %v)", what, p)
+		}
+	}()
+	return f()
 }

@@ -2,9 +2,11 @@ package azure
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
-	"strings"
+	"regexp"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
@@ -22,34 +24,48 @@ type managed struct {
 	kubeconfig []byte
 }
 
+// patience is how long the cluster's properties are waited for once its
+// credential is there, or is known not to be had: they only explain.
+var patience = 10 * time.Second
+
 // lookUp reads the cluster and its credential at the same time. Only the second
 // is needed, the first explains.
-func (l *login) lookUp(ctx context.Context) (managed, error) {
+func (l *login) lookUp(ctx context.Context, who manager) (managed, error) {
 	o := l.options
 	m := managed{Cluster: o.Cluster}
-	client, err := armcontainerservice.NewManagedClustersClient(o.Cluster.Subscription, l,
+	client, err := armcontainerservice.NewManagedClustersClient(o.Cluster.Subscription, who,
 		// A provider that is not registered has no cluster, and registering it
 		// is not this program's business.
 		&arm.ClientOptions{ClientOptions: l.client, DisableRPRegistration: true})
 	if err != nil {
 		return m, failure.New(failure.ConfigInvalid, "connecting to Azure Resource Manager at %s: %w", o.Cloud.ResourceManager, err)
 	}
+	readCtx, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
 	read := make(chan error, 1)
 	go func() {
-		ctx, trail := withTrail(ctx)
-		answer, err := client.Get(ctx, o.Cluster.ResourceGroup, o.Cluster.Name, nil)
+		ctx, trail := withTrail(readCtx)
+		answer, err := guarded("reading the cluster", func() (armcontainerservice.ManagedClustersClientGetResponse, error) {
+			return client.Get(ctx, o.Cluster.ResourceGroup, o.Cluster.Name, nil)
+		})
 		m.properties = answer.Properties
-		read <- l.explainCall(trail, readCluster, err)
+		read <- l.explainCall(trail.end(), readCluster, err)
 	}()
 	listCtx, trail := withTrail(ctx)
-	kubeconfig, err := l.listCredentials(listCtx, client)
-	listed := l.explainCall(trail, l.credentialAction(), err)
+	m.kubeconfig, err = l.listCredentials(listCtx, client)
+	listed := l.explainCall(trail.end(), l.credentialAction(), err)
+	timer := time.AfterFunc(patience, func() { giveUp(errPatience) })
+	defer timer.Stop()
 	if err := l.judge(<-read, listed, m.properties); err != nil {
 		return m, err
 	}
-	m.kubeconfig = kubeconfig
+	if len(m.kubeconfig) == 0 {
+		return m, l.unusable(errors.New("there is no kubeconfig in the answer"))
+	}
 	return m, nil
 }
+
+var errPatience = errors.New("it took too long")
 
 // listCredentials returns the kubeconfig of the kind that is wanted, or nil when
 // Azure has none.
@@ -95,12 +111,13 @@ func (m managed) choose(cfg *rest.Config, o Options) error {
 		name = *m.properties.PrivateFQDN
 	}
 	if name == "" {
-		return failure.New(failure.ConfigInvalid, "is true, and cluster %s has no private name for its API server, or it may not be read", m.Name).
+		return failure.New(failure.ConfigInvalid, "is true, and AKS cluster %s in resource group %s has no private name for its API server, or may not be read", m.Name, m.ResourceGroup).
 			At("use-private-fqdn").WithFix("Leave use-private-fqdn out")
 	}
 	server, err := url.Parse(cfg.Host)
-	if err != nil || strings.ContainsAny(name, "/:@?#") {
-		return failure.New(failure.ClusterUnreachable, "the private name of the API server of cluster %s is no name", m.Name)
+	if err != nil || !hostName.MatchString(name) {
+		return failure.New(failure.ClusterUnreachable, "the private name of the API server of AKS cluster %s in resource group %s is not one of a host", m.Name, m.ResourceGroup).
+			WithFix("Leave use-private-fqdn out")
 	}
 	if server.Port() != "" {
 		name += ":" + server.Port()
@@ -110,6 +127,9 @@ func (m managed) choose(cfg *rest.Config, o Options) error {
 	return nil
 }
 
+// hostName is a name in DNS (RFC 1123, 2.1).
+var hostName = regexp.MustCompile(`^[0-9A-Za-z](?:[0-9A-Za-z.-]{0,251}[0-9A-Za-z])?$`)
+
 func (m managed) azureRBAC() bool {
 	p := m.properties
 	return p != nil && p.AADProfile != nil && p.AADProfile.EnableAzureRBAC != nil && *p.AADProfile.EnableAzureRBAC
@@ -118,8 +138,10 @@ func (m managed) azureRBAC() bool {
 // String tells which cluster it is.
 func (m managed) String() string {
 	text := fmt.Sprintf("AKS cluster %s in resource group %s", m.Name, m.ResourceGroup)
-	if p := m.properties; p != nil && p.CurrentKubernetesVersion != nil {
+	if p := m.properties; p != nil && p.CurrentKubernetesVersion != nil && version.MatchString(*p.CurrentKubernetesVersion) {
 		text += ", Kubernetes " + *p.CurrentKubernetesVersion
 	}
 	return text
 }
+
+var version = regexp.MustCompile(`^[0-9A-Za-z.+-]{1,40}$`)

@@ -2,15 +2,16 @@ package azure
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/network"
 )
 
 // observer stands between the SDK and the network. It masks every credential in
@@ -18,98 +19,117 @@ import (
 // errors, in which neither their kinds nor the id token's claims are left, but at
 // times a part of an answer that nobody should see.
 type observer struct {
-	next policy.Transporter
-	mask func(string)
+	remote policy.Transporter
+	// local is for the endpoint that gives a machine its own identity; nil where
+	// there is no such thing.
+	local policy.Transporter
+	mask  func(string)
 }
 
-// Do sends a request.
+var _ policy.Transporter = (*observer)(nil)
+
+// localDial is how long it may take to connect to an endpoint of this very
+// machine. Where there is none, nothing answers at all.
+const localDial = 2 * time.Second
+
+// newObserver returns one for the identity's requests.
+func newObserver(o Options, mask func(string)) *observer {
+	remote := &observer{remote: network.NewClient(o.network), mask: mask}
+	if o.Auth == ManagedIdentity {
+		local := o.network
+		local.Local, local.Dial = true, localDial
+		remote.local = network.NewClient(local)
+	}
+	return remote
+}
+
+// Do sends a request and reads its answer to the end, which is bounded. An error
+// that no repetition mends is marked for the SDK, which repeats requests.
 func (o *observer) Do(req *http.Request) (*http.Response, error) {
 	trail := trailOf(req.Context())
-	if _, token, ok := strings.Cut(req.Header.Get("Authorization"), " "); ok {
-		o.mask(token)
-	}
-	assertion, err := assertionIn(req)
+	o.maskHeader(req.Header)
+	form, err := formIn(req)
 	if err != nil {
 		return nil, err
 	}
-	if assertion != "" {
+	if assertion := form.Get("client_assertion"); assertion != "" {
 		o.mask(assertion)
 		trail.presented(claimsOf(assertion))
 	}
-	resp, err := o.next.Do(req)
-	trail.answered(req.URL, resp, err)
-	return resp, err
+	resp, body, err := o.whole(req)
+	if err != nil {
+		trail.failed(req.URL.Host, err)
+		if !passes(err) || (o.isLocal(req) && network.CauseOf(err).Dialing) {
+			err = &lasting{err}
+		}
+		return nil, err
+	}
+	trail.answered(answer{host: req.URL.Host, status: resp.StatusCode, header: resp.Header, body: body})
+	return resp, nil
 }
 
-// assertionIn returns the client assertion in a form that is about to be sent
-// (RFC 7523), and leaves the form as it was.
-func assertionIn(req *http.Request) (string, error) {
+func (o *observer) isLocal(req *http.Request) bool { return o.local != nil && req.URL.Scheme == "http" }
+
+func (o *observer) whole(req *http.Request) (*http.Response, []byte, error) {
+	by := o.remote
+	if o.isLocal(req) {
+		by = o.local
+	}
+	resp, err := by.Do(req)
+	if err != nil {
+		return nil, nil, err
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close() // It was read to its end, or is of no use.
+	if err != nil {
+		return nil, nil, err
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, body, nil
+}
+
+// maskHeader masks what a header proves an identity by. The names other than
+// Authorization are those of the endpoints of App Service and of machine
+// learning.
+func (o *observer) maskHeader(header http.Header) {
+	if _, credential, ok := strings.Cut(header.Get("Authorization"), " "); ok {
+		o.mask(credential)
+	}
+	for _, name := range []string{"X-Identity-Header", "Secret"} {
+		if value := header.Get(name); value != "" {
+			o.mask(value)
+		}
+	}
+}
+
+// formIn returns the form that is about to be sent (RFC 7523 has the assertion in
+// one), and leaves it as it was.
+func formIn(req *http.Request) (url.Values, error) {
 	kind, _, _ := mime.ParseMediaType(req.Header.Get("Content-Type"))
 	if req.Body == nil || kind != "application/x-www-form-urlencoded" {
-		return "", nil
+		return nil, nil
 	}
 	body, err := io.ReadAll(req.Body)
 	if closeErr := req.Body.Close(); err == nil {
 		err = closeErr
 	}
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
-		return "", nil //nolint:nilerr // Not our form, so no assertion of ours.
+		return nil, nil //nolint:nilerr // Not our form, so no assertion of ours.
 	}
-	return form.Get("client_assertion"), nil
+	return form, nil
 }
 
-// trail is what happened on the way to a token, or in a call: the last of each.
-type trail struct {
-	mu sync.Mutex
-	// claims are those of the id token that was presented.
-	claims claims
-	// host is who was asked, status what it answered, err why it did not, and
-	// cause an error of our own that the SDK made a text of.
-	host   string
-	status int
-	err    error
-	cause  error
-}
+// lasting is an error that a repetition does not mend.
+type lasting struct{ err error }
 
-type trailKey struct{}
+func (e *lasting) Error() string { return e.err.Error() }
 
-// withTrail returns a context whose requests leave a trail.
-func withTrail(ctx context.Context) (context.Context, *trail) {
-	t := &trail{}
-	return context.WithValue(ctx, trailKey{}, t), t
-}
+func (e *lasting) Unwrap() error { return e.err }
 
-// trailOf returns the context's trail, or one that nobody reads.
-func trailOf(ctx context.Context) *trail {
-	if t, ok := ctx.Value(trailKey{}).(*trail); ok {
-		return t
-	}
-	return &trail{}
-}
-
-func (t *trail) presented(c claims) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.claims = c
-}
-
-func (t *trail) answered(to *url.URL, resp *http.Response, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.host, t.status, t.err, t.cause = to.Host, 0, err, nil
-	if resp != nil {
-		t.status = resp.StatusCode
-	}
-}
-
-// blame notes an error that is the reason for what comes next.
-func (t *trail) blame(err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.cause = err
-}
+// NonRetriable tells the SDK.
+func (*lasting) NonRetriable() {}

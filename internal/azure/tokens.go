@@ -2,7 +2,7 @@ package azure
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"sync"
 	"time"
 
@@ -13,8 +13,8 @@ import (
 // who need one use the old one, and only one request for a token is under way at
 // a time.
 type tokens struct {
-	// ask asks for a token; another says that no known one will do.
-	ask func(ctx context.Context, another bool) (azcore.AccessToken, error)
+	// ask asks for a token that nobody had before.
+	ask func(ctx context.Context) (azcore.AccessToken, error)
 
 	mu      sync.Mutex
 	current azcore.AccessToken
@@ -27,14 +27,14 @@ type tokens struct {
 // request is one for a token, under way or done.
 type request struct {
 	done  chan struct{}
-	token string
+	token azcore.AccessToken
 	err   error
 }
 
 const (
 	// renewal is how long a renewal may take; nobody waits for it as long as the
 	// present token is good.
-	renewal = time.Minute
+	renewal = 90 * time.Second
 	// ahead is how long before its expiry a token is renewed, and at most a fifth
 	// of its life.
 	ahead = 5 * time.Minute
@@ -46,96 +46,106 @@ const (
 )
 
 // begin asks for the first token, so that it is there, or on its way, when it is
-// needed.
-func (t *tokens) begin() {
+// needed. The request ends with ctx.
+func (t *tokens) begin(ctx context.Context) *request {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.request(false)
+	return t.request(ctx)
 }
 
 // present returns a token that is good now.
-func (t *tokens) present(ctx context.Context) (string, error) {
+func (t *tokens) present(ctx context.Context) (azcore.AccessToken, error) {
 	t.mu.Lock()
 	now := time.Now()
 	if now.Before(t.usable) {
 		if now.After(t.renew) {
-			t.request(false)
+			t.request(context.Background())
 		}
 		defer t.mu.Unlock()
-		return t.current.Token, nil
+		return t.current, nil
 	}
-	r := t.request(false)
+	r := t.request(context.Background())
 	t.mu.Unlock()
 	return r.wait(ctx)
 }
 
 // replace returns another token than the one that was rejected.
-func (t *tokens) replace(ctx context.Context, rejected string) (string, error) {
+func (t *tokens) replace(ctx context.Context, rejected string) (azcore.AccessToken, error) {
 	t.mu.Lock()
 	if t.current.Token != rejected && time.Now().Before(t.usable) {
 		defer t.mu.Unlock()
-		return t.current.Token, nil // Somebody else has replaced it.
+		return t.current, nil // Somebody else has replaced it.
 	}
-	r := t.request(true)
+	r := t.request(context.Background())
 	t.mu.Unlock()
 	return r.wait(ctx)
 }
 
-// request returns the request that is under way, or a new one. It is called with
-// the lock held.
-func (t *tokens) request(another bool) *request {
+// request returns the request that is under way, or a new one. It belongs to all
+// who wait for it, so none of them can end it; only a first one has somebody who
+// can. It is called with the lock held.
+func (t *tokens) request(ctx context.Context) *request {
 	if t.asking != nil {
 		return t.asking
 	}
 	r := &request{done: make(chan struct{})}
 	t.asking = r
-	go t.fill(r, another)
+	go t.fill(ctx, r)
 	return r
 }
 
-// fill carries a request out. It belongs to all who wait for it, so none of them
-// can end it.
-func (t *tokens) fill(r *request, another bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), renewal)
+// fill carries a request out.
+func (t *tokens) fill(ctx context.Context, r *request) {
+	ctx, cancel := context.WithTimeoutCause(ctx, renewal, errRenewal)
 	defer cancel()
 	begin := time.Now()
-	token, err := t.guarded(ctx, another)
+	token, err := guarded("asking for a token", func() (azcore.AccessToken, error) { return t.ask(ctx) })
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	defer close(r.done)
 	t.asking = nil
-	now := time.Now()
 	if err != nil {
 		r.err = err
-		t.renew = now.Add(again)
+		t.renew = time.Now().Add(again)
 		return
 	}
-	r.token = token.Token
-	life := token.ExpiresOn.Sub(begin)
-	t.current = token
+	r.token = token
+	t.keep(token, begin)
+}
+
+var errRenewal = errors.New("a token was not to be had within " + renewal.String())
+
+// keep makes a token the present one.
+func (t *tokens) keep(token azcore.AccessToken, asked time.Time) {
+	life := token.ExpiresOn.Sub(asked)
 	t.usable = token.ExpiresOn.Add(-min(spare, life/10))
 	t.renew = token.ExpiresOn.Add(-min(ahead, life/5))
 	if !token.RefreshOn.IsZero() && token.RefreshOn.Before(t.renew) {
 		t.renew = token.RefreshOn
 	}
+	if soon := asked.Add(again); token.Token == t.current.Token && t.renew.Before(soon) {
+		t.renew = soon // Somebody else keeps tokens too, and has no other one yet.
+	}
+	t.current = token
 }
 
-// guarded is ask, and turns a panic into an error: people are told of a bug by
-// those who wait, and a process that a goroutine ends tells nothing.
-func (t *tokens) guarded(ctx context.Context, another bool) (token azcore.AccessToken, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("a bug in asking for a token (panic: %v)", p)
-		}
-	}()
-	return t.ask(ctx, another)
+// last waits as wait does, for a request that ends with ctx too: what it has to
+// tell then says more than that the time was up.
+func (r *request) last(ctx context.Context) (azcore.AccessToken, error) {
+	token, err := r.wait(ctx)
+	if ctx.Err() == nil {
+		return token, err
+	}
+	ending, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), time.Second, context.Cause(ctx))
+	defer cancel()
+	return r.wait(ending)
 }
 
-func (r *request) wait(ctx context.Context) (string, error) {
+func (r *request) wait(ctx context.Context) (azcore.AccessToken, error) {
 	select {
 	case <-r.done:
 		return r.token, r.err
 	case <-ctx.Done():
-		return "", context.Cause(ctx)
+		return azcore.AccessToken{}, context.Cause(ctx)
 	}
 }

@@ -1,0 +1,58 @@
+package azure
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/network"
+)
+
+// What fails where a machine or a program on it is asked, and not Entra itself.
+
+const fixMachine = "Run this on a machine in Azure that has a managed identity, or choose another auth"
+
+// noIdentity tells of the endpoint of a machine's identity that does not answer.
+func (l *login) noIdentity(doing string, s seen) error {
+	f := failure.New(failure.CredentialFailed, "%s: %s", doing, l.noAnswer(s))
+	if network.CauseOf(s.err).Dialing {
+		return &tokenError{failure: f.WithFix(fixMachine)}
+	}
+	return &tokenError{failure: f.WithFix("Run again; if it lasts, look at the metadata service of this machine"), temporary: passes(s.err)}
+}
+
+// identityRefused tells of an answer of that endpoint which is no token.
+func (l *login) identityRefused(doing string, a answer) error {
+	if a.status/100 == 2 {
+		f := failure.New(failure.CredentialFailed, "%s: there is none in the answer of %s (HTTP %d)", doing, a.host, a.status)
+		return &tokenError{failure: f.WithFix(fixMachine)}
+	}
+	f := failure.New(failure.CredentialFailed, "%s: %s answered HTTP %d%s", doing, a.host, a.status, l.saying(a.body))
+	switch {
+	case busy(a.status):
+		return &tokenError{failure: f.WithFix("%s", a.later()), temporary: true}
+	case a.status == http.StatusBadRequest && l.options.ClientID != "":
+		return &tokenError{failure: f.WithFix("Check client-id (%s): the client id of a managed identity that this machine has", l.options.ClientID)}
+	case a.status == http.StatusBadRequest:
+		return &tokenError{failure: f.WithFix("Give the machine a managed identity; if it has several, say which by client-id")}
+	}
+	return &tokenError{failure: f.WithFix(fixMachine)}
+}
+
+// azFailed tells of az, which is a program and not an answer.
+func (l *login) azFailed(doing, what string, err error) error {
+	f := failure.New(failure.CredentialFailed, "%s: %s", doing, what)
+	login := "az login"
+	if l.options.TenantID != "" {
+		login += " --tenant " + shell(l.options.TenantID)
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return &tokenError{failure: f.WithFix("Run again, and see how long az account get-access-token takes"), temporary: true}
+	case strings.Contains(what, "not found on path"):
+		return &tokenError{failure: f.WithFix("Install az (https://aka.ms/azure-cli), or choose another auth")}
+	}
+	return &tokenError{failure: f.WithFix("Log in with %s, or choose another auth", login)}
+}

@@ -1,0 +1,227 @@
+package azure
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+)
+
+// tokenError is a token that could not be had.
+type tokenError struct {
+	failure *failure.Error
+	// temporary says that the same request may succeed later.
+	temporary bool
+	// unknownYet says that Entra may come to know the federated credential, and
+	// code is what it said.
+	unknownYet bool
+	code       int
+}
+
+func (e *tokenError) Error() string { return e.failure.Error() }
+
+func (e *tokenError) Unwrap() error { return e.failure }
+
+// Temporary reports whether the same request may succeed later.
+func (e *tokenError) Temporary() bool { return e.temporary }
+
+// NonRetriable tells the SDK, which repeats requests, that this was repeated.
+func (*tokenError) NonRetriable() {}
+
+// explainToken tells why a token could not be had, from what was seen on the way.
+// The SDK's own text may hold a part of an answer, so it is told only where there
+// was none.
+func (l *login) explainToken(s seen, err error) error {
+	doing := l.asking()
+	if coded, ok := errors.AsType[*failure.Error](err); ok {
+		return &tokenError{failure: coded}
+	}
+	switch {
+	case s.cause != nil:
+		return l.noIDToken(s.cause)
+	case s.err != nil:
+		return l.unanswered(doing, s)
+	case s.answer.status == 0:
+		return l.unasked(doing, err)
+	case l.atPipelines(s.answer.host):
+		return l.pipelinesRefused(s.answer)
+	case l.options.Auth == ManagedIdentity:
+		return l.identityRefused(doing, s.answer)
+	}
+	return l.denied(doing, s)
+}
+
+// asking is what is being done.
+func (l *login) asking() string {
+	o := l.options
+	switch o.Auth {
+	case GitHub:
+		return fmt.Sprintf("exchanging the job's id token for a token of Entra, as client %s in tenant %s", o.ClientID, o.TenantID)
+	case Pipelines:
+		return fmt.Sprintf("exchanging the id token of service connection %s for a token of Entra, as client %s in tenant %s", o.ServiceConnection, o.ClientID, o.TenantID)
+	case WorkloadIdentity:
+		return fmt.Sprintf("exchanging the ServiceAccount's token for a token of Entra, as client %s in tenant %s", o.client(), o.tenant())
+	case ManagedIdentity:
+		return "asking for a token of Entra for this machine's managed identity"
+	case CLI:
+		return "asking az for a token of Entra"
+	}
+	return "asking for a token of Entra"
+}
+
+// denial is Entra's answer to a request for a token that it does not grant
+// (RFC 6749, 5.2, with Entra's additions: "Authentication and authorization error
+// codes").
+type denial struct {
+	Error         string `json:"error"`
+	Description   string `json:"error_description"`
+	Codes         []int  `json:"error_codes"`
+	CorrelationID string `json:"correlation_id"`
+}
+
+const fixEntra = "Check authority-host and environment, and whether a proxy answers in the place of Entra"
+
+// denied tells of an answer of Entra's that is no token.
+func (l *login) denied(doing string, s seen) error {
+	a := s.answer
+	if a.status/100 == 2 {
+		// Nothing of it is told: there may be a token in it.
+		f := failure.New(failure.CredentialFailed, "%s: the answer of %s (HTTP %d) is not one of Entra", doing, a.host, a.status)
+		return &tokenError{failure: f.WithFix(fixEntra)}
+	}
+	d, code := denialIn(a.body)
+	if code == 0 {
+		f := failure.New(failure.CredentialFailed, "%s: %s answered HTTP %d%s", doing, a.host, a.status, l.saying(a.body))
+		if busy(a.status) {
+			return &tokenError{failure: f.WithFix("%s", a.later()), temporary: true}
+		}
+		return &tokenError{failure: f.WithFix(fixEntra)}
+	}
+	f := failure.New(failure.CredentialFailed, "%s: %s%s", doing, l.clean(d.text(), maxText), d.trace())
+	e := &tokenError{failure: f, temporary: busy(a.status), code: code}
+	advice, known := denials[code]
+	switch {
+	case known:
+		e.failure, e.unknownYet = f.WithFix("%s", advice.fix(l, s.claims)), advice.unknownYet
+	case e.temporary:
+		e.failure = f.WithFix("%s", a.later())
+	default:
+		e.failure = f.WithFix("Look the code up at https://login.microsoftonline.com/error?code=%d", code)
+	}
+	return e
+}
+
+// denialIn reads a denial; a code of 0 says that it is none.
+func denialIn(body []byte) (d denial, code int) {
+	if json.Unmarshal(body, &d) != nil {
+		return denial{}, 0
+	}
+	return d, d.code()
+}
+
+var aadsts = regexp.MustCompile(`\bAADSTS([0-9]{4,8})\b`)
+
+// code is the number that Entra gives the failure, 0 when it gives none.
+func (d denial) code() int {
+	if m := aadsts.FindStringSubmatch(d.Description); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			return n
+		}
+	}
+	if len(d.Codes) > 0 && d.Codes[0] > 0 {
+		return d.Codes[0]
+	}
+	return 0
+}
+
+// tail is what Entra adds to each description; it has fields of its own.
+var tail = regexp.MustCompile(`\s*(?:Trace ID|Correlation ID|Timestamp): .*`)
+
+// text is what Entra says, on one line, its number first.
+func (d denial) text() string {
+	text := tail.ReplaceAllString(strings.Join(strings.Fields(d.Description), " "), "")
+	if text == "" {
+		text = fmt.Sprintf("Entra answered AADSTS%d", d.code())
+	}
+	return text
+}
+
+// trace is what Microsoft's support asks for.
+func (d denial) trace() string {
+	if !identifier.MatchString(d.CorrelationID) {
+		return ""
+	}
+	return " (correlation id " + d.CorrelationID + ")"
+}
+
+// unasked tells of an error that came before anything was asked. The texts are
+// the SDK's, or az's.
+func (l *login) unasked(doing string, err error) error {
+	what := l.clean(plainly(err), maxText)
+	fix := "Check tenant-id, client-id and authority-host"
+	temporary := false
+	switch l.options.Auth {
+	case CLI:
+		return l.azFailed(doing, what, err)
+	case WorkloadIdentity:
+		fix = "Look at the file that AZURE_FEDERATED_TOKEN_FILE names: the webhook of workload identity mounts it in pods with the label azure.workload.identity/use: \"true\""
+	case ManagedIdentity:
+		fix = "Run this on a machine in Azure that has a managed identity, or choose another auth"
+	case GitHub, Pipelines:
+	}
+	f := failure.New(failure.CredentialFailed, "%s: %s", doing, what)
+	return &tokenError{failure: f.WithFix("%s", fix), temporary: temporary}
+}
+
+// plainly is an error of the SDK's without the name of the type that it is from,
+// and without the link after it.
+func plainly(err error) string {
+	text := sdkName.ReplaceAllString(err.Error(), "")
+	text, _, _ = strings.Cut(text, " To troubleshoot, visit ")
+	return text
+}
+
+var sdkName = regexp.MustCompile(`^(?:[A-Za-z]+Credential: )+`)
+
+// noIDToken tells of an id token that the host of the job could not give.
+func (l *login) noIDToken(cause error) error {
+	var temporary interface{ Temporary() bool }
+	passes := errors.As(cause, &temporary) && temporary.Temporary()
+	if coded, ok := errors.AsType[*failure.Error](cause); ok {
+		return &tokenError{failure: coded, temporary: passes}
+	}
+	return &tokenError{failure: failure.New(failure.CredentialFailed, "%s", l.clean(cause.Error(), maxText)), temporary: passes}
+}
+
+// atPipelines reports whether a host is that of Azure Pipelines, as opposed to
+// Entra's.
+func (l *login) atPipelines(host string) bool {
+	return l.options.Auth == Pipelines && host == hostOf(l.options.Getenv("SYSTEM_OIDCREQUESTURI"))
+}
+
+func (l *login) askingPipelines() string {
+	return fmt.Sprintf("asking Azure Pipelines for an id token of service connection %s", l.options.ServiceConnection)
+}
+
+// pipelinesRefused tells of an answer of Azure Pipelines that is no id token.
+func (l *login) pipelinesRefused(a answer) error {
+	if a.status/100 == 2 {
+		f := failure.New(failure.CredentialFailed, "%s: there is none in the answer of %s (HTTP %d)", l.askingPipelines(), a.host, a.status)
+		return &tokenError{failure: f.WithFix("Check SYSTEM_OIDCREQUESTURI, and whether a proxy answers in the place of Azure Pipelines")}
+	}
+	f := failure.New(failure.CredentialFailed, "%s: %s answered HTTP %d%s", l.askingPipelines(), a.host, a.status, l.saying(a.body))
+	switch {
+	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden:
+		f = f.WithFix("Check that SYSTEM_ACCESSTOKEN is mapped from $(System.AccessToken), and that the pipeline may use the service connection")
+	case busy(a.status):
+		f = f.WithFix("%s", a.later())
+	default:
+		f = f.WithFix("Check service-connection: the id (a GUID, resourceId in its address) of an Azure Resource Manager service connection with workload identity federation")
+	}
+	return &tokenError{failure: f, temporary: busy(a.status)}
+}
