@@ -83,9 +83,10 @@ type stage struct {
 }
 
 var (
-	reading = stage{"reading the inputs and the kubeconfig, before anything was dispatched", oneshot.OutcomeOf(failure.DeadlineExceeded)}
-	opening = stage{"opening the work folder, before anything was dispatched", oneshot.OutcomeOf(failure.DeadlineExceeded)}
-	running = stage{"running the Job", oneshot.Unknown}
+	reading    = stage{"reading the inputs and the kubeconfig, before anything was dispatched", oneshot.OutcomeOf(failure.DeadlineExceeded)}
+	connecting = stage{"signing in to Azure, before anything was dispatched", oneshot.OutcomeOf(failure.DeadlineExceeded)}
+	opening    = stage{"opening the work folder, before anything was dispatched", oneshot.OutcomeOf(failure.DeadlineExceeded)}
+	running    = stage{"running the Job", oneshot.Unknown}
 )
 
 // begin begins a stage, for which there is so much time and the grace.

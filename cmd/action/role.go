@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
@@ -27,6 +28,33 @@ rules:
     resources: [jobs]
     verbs: [get, list, watch, create]
 `
+
+// binding binds the Role to the object that Entra knows the run as: an AKS API
+// server names a service principal by its object id.
+const binding = `---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata:
+  name: aks-oneshot
+  namespace: fdai-runtime
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: Role
+  name: aks-oneshot
+subjects:
+  - apiGroup: rbac.authorization.k8s.io
+    kind: User
+    name: %s
+`
+
+// grant is what to apply so that a run is allowed what it needs: the Role, and
+// where Entra says who the run is, its binding.
+func grant(objectID string) string {
+	if objectID == "" {
+		return role
+	}
+	return role + fmt.Sprintf(binding, objectID)
+}
 
 // needsRole reports whether a run ended because the API server knows who it is
 // and does not allow what it asked for. Without authentication (401) a Role

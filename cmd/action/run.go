@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/client-go/rest"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/azure"
 	"github.com/aks-oneshot/aks-oneshot/internal/cluster"
 	"github.com/aks-oneshot/aks-oneshot/internal/config"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
@@ -39,10 +43,12 @@ type session struct {
 
 	// mu guards what follows, which is told by whoever comes first: the run when
 	// it ends, or who gives it up.
-	mu     sync.Mutex
-	report report.Report
-	stage  stage
-	ended  bool
+	mu sync.Mutex
+	// identity is whom the API server knows this run as, when Azure says so.
+	identity *azure.Connection
+	report   report.Report
+	stage    stage
+	ended    bool
 }
 
 // run does what the inputs say, tells what became of it, and returns the exit
@@ -50,9 +56,10 @@ type session struct {
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	out, log := host.NewWriter(stdout), host.NewWriter(stderr)
 	h := hostOf(getenv, out, log)
+	auth, _ := defaultAuth(getenv)
 	s := &session{
 		host:   h,
-		source: config.Source{Args: args, Lookup: h.Input, Getenv: getenv, UID: os.Geteuid()},
+		source: config.Source{Args: args, Lookup: h.Input, Getenv: getenv, UID: os.Geteuid(), Auth: string(auth)},
 		report: report.Report{Started: time.Now(), Hide: h.Hide},
 	}
 	status := s.run(ctx, stderr)
@@ -87,12 +94,7 @@ func (s *session) execute(ctx context.Context) (oneshot.Result, error) {
 	maskProxies(s.host, s.source.Getenv)
 	c, err := config.Read(s.source)
 	s.know(func(r *report.Report) { r.Facts = facts(c) })
-	// Also with inputs that are wrong: the others are told, and a secret among
-	// them is known for one only by the kubeconfig.
-	client, connectErr := s.connect(c.Kubeconfig)
-	if err == nil {
-		err = connectErr
-	}
+	client, err := s.connect(ctx, c, err)
 	if err != nil {
 		return early(err)
 	}
@@ -112,11 +114,52 @@ func (s *session) execute(ctx context.Context) (oneshot.Result, error) {
 	return result, err
 }
 
-// connect reads the kubeconfig and returns a client for its cluster. Nothing is
-// sent, and from here on no secret of the kubeconfig comes out of the host.
-func (s *session) connect(k config.Kubeconfig) (*cluster.Client, error) {
+// connect returns a client for the cluster, by the way in that the inputs chose.
+// To the cluster nothing is sent yet, and to Azure only when nothing is wrong
+// with the inputs.
+func (s *session) connect(ctx context.Context, c config.Config, inputs error) (*cluster.Client, error) {
+	if c.Azure != nil {
+		if inputs != nil {
+			return nil, inputs
+		}
+		s.begin(connecting, azure.Limit)
+		cfg, err := s.connectAzure(ctx, c.Azure)
+		if err != nil {
+			return nil, err
+		}
+		return s.client(cfg)
+	}
+	// The kubeconfig is read also with inputs that are wrong: the others are told,
+	// and a secret among them is known for one only by the kubeconfig.
+	cfg, err := readKubeconfig(c.Kubeconfig)
+	if err != nil || cfg == nil {
+		return nil, cmp.Or(inputs, err)
+	}
+	client, err := s.client(cfg)
+	return client, cmp.Or(inputs, err)
+}
+
+// client returns a client for a cluster. From here on no secret of the connection
+// comes out of the host.
+func (s *session) client(cfg *rest.Config) (*cluster.Client, error) {
+	if server, err := url.Parse(cfg.Host); err == nil {
+		s.know(func(r *report.Report) { r.Facts.Cluster = server.Host })
+	}
+	return cluster.New(cfg, cluster.WithVersion(userAgentVersion()),
+		cluster.WithMask(s.host.Mask), cluster.WithNotify(s.host.Log))
+}
+
+// userAgentVersion is the version as it is told to servers.
+func userAgentVersion() string {
+	v, _ := buildVersion(debug.ReadBuildInfo())
+	return strings.Trim(v, "()")
+}
+
+// readKubeconfig returns the connection that a kubeconfig describes, or nil when
+// none is given, which the inputs' error tells.
+func readKubeconfig(k config.Kubeconfig) (*rest.Config, error) {
 	if k.Input == "" {
-		return nil, nil // there is none to read, which the inputs' error tells
+		return nil, nil
 	}
 	data := k.Content
 	if k.Path != "" {
@@ -125,16 +168,7 @@ func (s *session) connect(k config.Kubeconfig) (*cluster.Client, error) {
 			return nil, kubeconfigFailure(k, err)
 		}
 	}
-	cfg, err := kubeconfig.Read(data)
-	if err != nil {
-		return nil, err
-	}
-	if server, err := url.Parse(cfg.Host); err == nil {
-		s.know(func(r *report.Report) { r.Facts.Cluster = server.Host })
-	}
-	v, _ := buildVersion(debug.ReadBuildInfo())
-	return cluster.New(cfg, cluster.WithVersion(strings.Trim(v, "()")),
-		cluster.WithMask(s.host.Mask), cluster.WithNotify(s.host.Log))
+	return kubeconfig.Read(data)
 }
 
 // kubeconfigFailure tells why a kubeconfig could not be read.

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/azure"
+	"github.com/aks-oneshot/aks-oneshot/internal/config"
+	"github.com/aks-oneshot/aks-oneshot/internal/host"
+)
+
+// defaultAuth is how this process is known to Entra when nothing is said about
+// it: by what has started it, never by trying one way after another. because says
+// what it was known by.
+func defaultAuth(getenv func(string) string) (auth azure.Auth, because string) {
+	switch host.Detect(getenv) {
+	case host.GitHub:
+		return azure.GitHub, "this is a job of a GitHub workflow"
+	case host.Pipelines:
+		return azure.Pipelines, "this is a job of Azure Pipelines"
+	}
+	if getenv("AZURE_FEDERATED_TOKEN_FILE") != "" {
+		return azure.WorkloadIdentity, "AZURE_FEDERATED_TOKEN_FILE is set"
+	}
+	return azure.CLI, "no CI system is known here"
+}
+
+// connectAzure asks Azure for the cluster, and for the credential that its API
+// server wants.
+func (s *session) connectAzure(ctx context.Context, a *config.Azure) (*rest.Config, error) {
+	auth := azure.Auth(a.Auth)
+	because := "it is the input auth"
+	if !a.AuthGiven {
+		_, because = defaultAuth(s.source.Getenv)
+	}
+	s.host.Log(fmt.Sprintf("signing in to Entra by %s: %s", auth, because))
+	cloud, _ := azure.CloudNamed(a.Environment)
+	o := azure.Options{
+		Auth: auth, TenantID: a.TenantID, ClientID: a.ClientID, ServiceConnection: a.ServiceConnection,
+		Getenv:  s.source.Getenv,
+		Cloud:   cloud.With(a.AuthorityHost, a.ResourceManager, a.Audience),
+		Cluster: azure.Cluster{Subscription: a.Subscription, ResourceGroup: a.ResourceGroup, Name: a.Cluster},
+		Admin:   a.Admin, PrivateFQDN: a.PrivateFQDN,
+		Version: userAgentVersion(), Mask: s.host.Mask, Notify: s.host.Log,
+	}
+	if tokens, ok := s.host.(host.IDTokens); ok {
+		o.IDToken = tokens.IDToken
+	}
+	c, err := azure.Connect(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.identity = c
+	return c.Config, nil
+}
+
+// objectID is the Entra object that the API server knows this run as, "" when it
+// is known by something else.
+func (s *session) objectID() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.identity == nil || !guid.MatchString(s.identity.ObjectID) {
+		return ""
+	}
+	return s.identity.ObjectID
+}
+
+// guid keeps what is no object id out of a manifest: nobody has checked the
+// claims of a token.
+var guid = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/azure"
+	"github.com/aks-oneshot/aks-oneshot/internal/config"
+)
+
+func TestDefaultAuth(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		env  map[string]string
+		want azure.Auth
+	}{
+		{"GitHub", map[string]string{"GITHUB_ACTIONS": "true"}, azure.GitHub},
+		{"a pod that runs GitHub's jobs", map[string]string{"GITHUB_ACTIONS": "true", "AZURE_FEDERATED_TOKEN_FILE": "/var/run/secrets/azure/tokens/t"}, azure.GitHub},
+		{"Azure Pipelines", map[string]string{"TF_BUILD": "True"}, azure.Pipelines},
+		{"a pod", map[string]string{"AZURE_FEDERATED_TOKEN_FILE": "/var/run/secrets/azure/tokens/t"}, azure.WorkloadIdentity},
+		{"a terminal", nil, azure.CLI},
+	} {
+		have, because := defaultAuth(func(key string) string { return c.env[key] })
+		if have != c.want || because == "" {
+			t.Errorf("%s: signs in by %s (%q), want %s", c.name, have, because, c.want)
+		}
+	}
+}
+
+// The words that an input takes are the ones that mean something here.
+func TestEveryWordOfAnInputMeansSomething(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{azure.PublicCloud, azure.GovernmentCloud, azure.ChinaCloud, "AzureGermanCloud"} {
+		_, known := azure.CloudNamed(name)
+		_, err := config.Read(config.Source{
+			Lookup: func(input string) (string, bool) { return name, input == "environment" },
+			Getenv: func(string) string { return "" },
+		})
+		if taken := !strings.Contains(err.Error(), "environment: "); taken != known {
+			t.Errorf("environment %s is taken: %t, is known: %t", name, taken, known)
+		}
+	}
+	ours := []azure.Auth{azure.GitHub, azure.Pipelines, azure.WorkloadIdentity, azure.ManagedIdentity, azure.CLI}
+	theirs := []azure.Auth{config.AuthGitHub, config.AuthAzurePipelines, config.AuthWorkloadIdentity, config.AuthManagedIdentity, config.AuthAzureCLI}
+	if !slices.Equal(ours, theirs) {
+		t.Errorf("the inputs' ways to sign in are %v, the ones there are %v", theirs, ours)
+	}
+}
+
+func TestGrantBindsTheRole(t *testing.T) {
+	t.Parallel()
+	const object = "0b8d3a4e-2a53-4a43-8c0e-5f7f3c2b1a90"
+	s := &session{identity: &azure.Connection{ObjectID: object}}
+	text := grant(s.objectID())
+	if !strings.HasPrefix(text, role) {
+		t.Fatalf("the Role is not in\n%s", text)
+	}
+	var have struct {
+		RoleRef  struct{ Kind, Name, APIGroup string }
+		Subjects []struct{ Kind, Name, APIGroup string }
+	}
+	if err := yaml.UnmarshalStrict([]byte(strings.TrimPrefix(text, role)), &have, yaml.DisallowUnknownFields); err == nil {
+		t.Fatal("metadata is missing in the binding")
+	}
+	if err := yaml.Unmarshal([]byte(strings.TrimPrefix(text, role)), &have); err != nil {
+		t.Fatal(err)
+	}
+	if have.RoleRef.Kind != "Role" || have.RoleRef.Name != "aks-oneshot" || len(have.Subjects) != 1 ||
+		have.Subjects[0].Kind != "User" || have.Subjects[0].Name != object {
+		t.Errorf("the binding is %+v", have)
+	}
+}
+
+// Nobody has checked a token's claims: what is no object id is not put into a
+// manifest.
+func TestGrantHoldsNothingElse(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"", "system:masters", "0b8d3a4e-2a53-4a43-8c0e-5f7f3c2b1a90\n  - kind: Group", "0B8D3A4E2A534A438C0E5F7F3C2B1A90"} {
+		s := &session{identity: &azure.Connection{ObjectID: id}}
+		if text := grant(s.objectID()); text != role {
+			t.Errorf("object id %q gives\n%s", id, text)
+		}
+	}
+	if text := grant((&session{}).objectID()); text != role {
+		t.Errorf("without an identity:\n%s", text)
+	}
+}
