@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"maps"
@@ -20,24 +21,21 @@ type Ledger struct {
 	mu sync.Mutex
 	// Pieces of secrets, every so many bytes one, and secrets that are shorter than
 	// a piece, with what they are of.
-	short, long, whole map[string]string
+	pieces, whole map[string]string
 }
 
 // NewLedger returns an empty ledger.
-func NewLedger() *Ledger {
-	return &Ledger{short: map[string]string{}, long: map[string]string{}, whole: map[string]string{}}
-}
+func NewLedger() *Ledger { return &Ledger{pieces: map[string]string{}, whole: map[string]string{}} }
 
-// A fragment of a secret is found when it is shortLength+stride-1 = 24 bytes
-// long, in the claims of a token longLength+stride-1 = 32 bytes.
+// A fragment of a secret is found when it is pieceLength+stride-1 = 24 bytes long.
 const (
-	shortLength = 16
-	longLength  = 24
+	pieceLength = 16
 	stride      = 9
 )
 
-// AddToken keeps a JWT. Its claims are looked for too, as they stand in the
-// token; its header is not, since others have the same.
+// AddToken keeps a JWT: its signature, its id (jti) as it stands in the token, and
+// the place where its claims begin. The rest of the claims is no secret, and may
+// stand elsewhere in the same form.
 func (l *Ledger) AddToken(kind, token string) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -46,8 +44,30 @@ func (l *Ledger) AddToken(kind, token string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.add(l.long, longLength, kind, parts[1])
-	l.add(l.short, shortLength, kind, parts[2])
+	l.add(kind, parts[2])
+	if len(parts[1]) >= pieceLength {
+		l.add(kind, "."+parts[1][:pieceLength-1])
+	}
+	claims, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil {
+		return
+	}
+	var named struct {
+		ID string `json:"jti"`
+	}
+	if json.Unmarshal(claims, &named) == nil && len(named.ID) >= pieceLength {
+		l.add(kind, encodedPart(claims, []byte(named.ID), base64.RawURLEncoding))
+	}
+}
+
+// encodedPart returns the characters of the base64 of data that nothing but part
+// of it decides; empty when it does not hold the part.
+func encodedPart(data, part []byte, encoding *base64.Encoding) string {
+	at := bytes.Index(data, part)
+	if at < 0 {
+		return ""
+	}
+	return encoding.EncodeToString(data)[(at*4+2)/3 : (at+len(part))*4/3]
 }
 
 // AddText keeps a secret text without a form. One of less than 8 bytes cannot be
@@ -58,7 +78,7 @@ func (l *Ledger) AddText(kind, text string) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.add(l.short, shortLength, kind, text)
+	l.add(kind, text)
 }
 
 // AddKey keeps a private key in PEM. Only what is private in it is looked for:
@@ -72,16 +92,14 @@ func (l *Ledger) AddKey(kind string, keyPEM []byte) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", kind, err)
 	}
-	body := base64.StdEncoding.EncodeToString(block.Bytes)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, secret := range secrets {
-		at := bytes.Index(block.Bytes, secret)
-		if at < 0 {
+		part := encodedPart(block.Bytes, secret, base64.StdEncoding)
+		if part == "" {
 			return fmt.Errorf("%s: the key does not hold its own number", kind)
 		}
-		// The characters that nothing but the number decides.
-		l.add(l.short, shortLength, kind, body[(at*4+2)/3:(at+len(secret))*4/3])
+		l.add(kind, part)
 	}
 	return nil
 }
@@ -112,17 +130,16 @@ func privateNumbers(block *pem.Block) ([][]byte, error) {
 
 // add keeps pieces of a text, as they are after plain. The last one ends where
 // the text does.
-func (l *Ledger) add(index map[string]string, length int, kind, text string) {
+func (l *Ledger) add(kind, text string) {
 	text = plain(text)
-	if len(text) < length {
-		// Too short for pieces: Scan looks for it as a whole.
+	if len(text) < pieceLength {
 		l.whole[text] = kind
 		return
 	}
-	for at := 0; at+length <= len(text); at += stride {
-		index[text[at:at+length]] = kind
+	for at := 0; at+pieceLength <= len(text); at += stride {
+		l.pieces[text[at:at+pieceLength]] = kind
 	}
-	index[text[len(text)-length:]] = kind
+	l.pieces[text[len(text)-pieceLength:]] = kind
 }
 
 // Scan returns what secrets data holds, as sentences that begin with the name of
@@ -134,14 +151,9 @@ func (l *Ledger) Scan(name string, data []byte) []string {
 	defer l.mu.Unlock()
 	found := map[string]bool{}
 	for _, text := range views(string(data), 2) {
-		for i := 0; i+shortLength <= len(text); i++ {
-			if kind, ok := l.short[text[i:i+shortLength]]; ok {
+		for i := 0; i+pieceLength <= len(text); i++ {
+			if kind, ok := l.pieces[text[i:i+pieceLength]]; ok {
 				found[kind] = true
-			}
-			if i+longLength <= len(text) {
-				if kind, ok := l.long[text[i:i+longLength]]; ok {
-					found[kind] = true
-				}
 			}
 		}
 		for secret, kind := range l.whole {
@@ -162,7 +174,7 @@ func (l *Ledger) Kinds() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	kinds := map[string]bool{}
-	for _, index := range []map[string]string{l.short, l.long, l.whole} {
+	for _, index := range []map[string]string{l.pieces, l.whole} {
 		for _, kind := range index {
 			kinds[kind] = true
 		}

@@ -23,8 +23,10 @@ func views(text string, depth int) []string {
 			// A piece of base64 that was cut off may begin at any of four places.
 			for offset := range 4 {
 				part := run[offset:]
-				b, err := base64.RawURLEncoding.DecodeString(part[:len(part)/4*4])
-				if err == nil {
+				if len(part)%4 == 1 {
+					part = part[:len(part)-1]
+				}
+				if b, err := base64.RawURLEncoding.DecodeString(part); err == nil {
 					found = append(found, views(string(b), depth-1)...)
 				}
 			}
@@ -37,7 +39,7 @@ func views(text string, depth int) []string {
 // enough to hold anything.
 func runs(text string) []string {
 	all := strings.FieldsFunc(text, func(r rune) bool { return !inAlphabet(r) })
-	return slices.DeleteFunc(all, func(run string) bool { return len(run) < shortLength })
+	return slices.DeleteFunc(all, func(run string) bool { return len(run) < pieceLength })
 }
 
 func inAlphabet(r rune) bool {
