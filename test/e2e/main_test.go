@@ -117,5 +117,8 @@ func (w inWorld) Run() int {
 		fmt.Fprintln(os.Stderr, "end-to-end tests:", err)
 		return 1
 	}
-	return w.m.Run()
+	code := w.m.Run()
+	world.Scans.Figure(figure)
+	printFigures()
+	return code
 }

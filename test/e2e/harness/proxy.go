@@ -31,6 +31,7 @@ type Proxy struct {
 	forward *httputil.ReverseProxy
 	mu      sync.Mutex
 	rules   []*Rule
+	conns   map[net.Conn]bool
 }
 
 // Rule says what happens to some requests.
@@ -69,7 +70,7 @@ func NewProxy(c *cluster.Cluster) (*Proxy, error) {
 		return nil, err
 	}
 	silent := stdlog.New(discard{}, "", 0)
-	p := &Proxy{URL: "https://" + listener.Addr().String(), CA: ca.PEM}
+	p := &Proxy{URL: "https://" + listener.Addr().String(), CA: ca.PEM, conns: map[net.Conn]bool{}}
 	p.forward = &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(upstream) },
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true},
@@ -84,6 +85,7 @@ func NewProxy(c *cluster.Cluster) (*Proxy, error) {
 		ReadHeaderTimeout: time.Minute,
 		ErrorLog:          silent,
 		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		ConnState:         p.note,
 	}
 	go func() {
 		if err := p.server.ServeTLS(listener, "", ""); err != nil && !errors.Is(err, http.ErrServerClosed) {
@@ -95,6 +97,29 @@ func NewProxy(c *cluster.Cluster) (*Proxy, error) {
 
 // Close ends the proxy and all its connections.
 func (p *Proxy) Close() error { return p.server.Close() }
+
+// note keeps which connections there are.
+func (p *Proxy) note(conn net.Conn, state http.ConnState) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		p.conns[conn] = true
+	case http.StateClosed, http.StateHijacked:
+		delete(p.conns, conn)
+	case http.StateActive, http.StateIdle:
+	}
+}
+
+// CutAll ends all connections that there are, with the requests that are under
+// way on them. New ones are taken.
+func (p *Proxy) CutAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for conn := range p.conns {
+		_ = conn.Close() // It may just have ended.
+	}
+}
 
 // On adds a rule: the next times requests that match meet the fault; negative
 // times are no end. Of the rules that match, the first counts.

@@ -17,6 +17,15 @@ type Scans struct {
 	Bytes                int64
 }
 
+// Figure tells what was looked through and what was found.
+func (s *Scans) Figure(tell func(name, format string, args ...any)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.Runs > 0 {
+		tell("scan for secrets", "%d runs, %d bytes, %d secrets issued, %d found", s.Runs, s.Bytes, s.Secrets, s.Found)
+	}
+}
+
 // Scan looks for every secret that the scenario's Azure ever issued, in all that
 // its steps left: what they printed, outputs and summary, every file in their
 // folders, and the records. What is found is told in sentences that hold no
