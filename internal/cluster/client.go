@@ -38,6 +38,10 @@ type Client struct {
 	// answered is set by the first request that succeeds.
 	answered atomic.Bool
 
+	// origin has the hints of a connection that is not from a kubeconfig which
+	// the user gave; nil is one that is.
+	origin hints
+
 	notify func(string)
 	tellMu sync.Mutex
 	told   map[string]bool

@@ -40,7 +40,11 @@ func (c *Client) statusMeaning(call call, code int, status metav1.Status) *onesh
 	if message == "" {
 		message = strings.TrimSpace(fmt.Sprintf("%s %s", http.StatusText(code), c.clean(string(status.Reason), maxForeign)))
 	}
-	err := call.failed(kindOf(call, code, status), code, errors.New(message))
+	kind := kindOf(call, code, status)
+	if kind == oneshot.Denied {
+		message = withHint(message, c.hints().denied(call, code))
+	}
+	err := call.failed(kind, code, errors.New(message))
 	err.Reason = c.clean(string(status.Reason), maxForeign)
 	return err
 }
