@@ -1,10 +1,13 @@
 package standin_test
 
 import (
+	"bytes"
 	"context"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/arm"
@@ -12,6 +15,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/containerservice/armcontainerservice/v8"
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 
 	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
@@ -92,5 +97,103 @@ func TestOfficialClientsReadTheCluster(t *testing.T) {
 	}
 	if got := a.Entra.IssuedFor(); len(got) != 1 || got["https://management.core.windows.net/"] != 1 {
 		t.Errorf("tokens were issued for %v", got)
+	}
+}
+
+// The stand-ins among each other are not delayed: the real Entra has the keys of
+// an issuer at hand.
+func TestDelayCountsOnce(t *testing.T) {
+	t.Parallel()
+	a := start(t)
+	const delay = 50 * time.Millisecond
+	a.SetDelay(delay)
+	began := time.Now()
+	c := clusters(t, a, githubCredential(t, a))
+	if _, err := c.Get(t.Context(), standin.ResourceGroup, standin.ClusterName, nil); err != nil {
+		t.Fatal(err)
+	}
+	// The discovery document, the token, the cluster.
+	requests := a.Requests()
+	if took := time.Since(began); len(requests) != 3 || took < 3*delay {
+		t.Errorf("%d requests in %s: %v", len(requests), took, requests)
+	}
+	if all := a.GitHub.Requests(); len(all) != 2 || !all[0].Internal {
+		t.Errorf("Entra asked GitHub %v", all)
+	}
+}
+
+func TestAuthenticationConfiguration(t *testing.T) {
+	t.Parallel()
+	a := start(t)
+	for name, tt := range map[string]struct {
+		change    func(*standin.EntraOptions)
+		audiences []string
+		issuer    map[string]any
+	}{
+		"its own issuer": {func(*standin.EntraOptions) {}, []string{standin.AKSServerID}, map[string]any{
+			"url": a.Entra.URL + "/" + standin.TenantID + "/",
+		}},
+		"shared issuer": {func(o *standin.EntraOptions) { o.TokenIssuer = "https://sts.test" }, []string{"a", "b"}, map[string]any{
+			"url": "https://sts.test/" + standin.TenantID + "/", "audienceMatchPolicy": "MatchAny",
+			"discoveryURL": a.Entra.URL + "/" + standin.TenantID + "/.well-known/openid-configuration",
+		}},
+	} {
+		a.Entra.Change(tt.change)
+		b, err := a.Entra.AuthenticationConfiguration(a.Authority, standin.TenantID, tt.audiences...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := yaml.UnmarshalStrict(b, &got); err != nil {
+			t.Fatal(err)
+		}
+		tt.issuer["certificateAuthority"], tt.issuer["audiences"] = string(a.Authority.PEM), anys(tt.audiences)
+		want := map[string]any{
+			"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration",
+			"jwt": []any{map[string]any{"issuer": tt.issuer, "claimMappings": map[string]any{
+				"username": map[string]any{"claim": "oid", "prefix": ""}, "groups": map[string]any{"claim": "groups", "prefix": ""},
+				"uid": map[string]any{"claim": "oid"},
+			}}},
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		token := accessToken(t, a, standin.AKSServerID)
+		if got, _ := claimsOf(t, token).GetIssuer(); got != tt.issuer["url"] {
+			t.Errorf("%s: tokens are of %s", name, got)
+		}
+		if _, err := a.Entra.Verify(token, standin.TenantID, standin.AKSServerID); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := a.Entra.AuthenticationConfiguration(a.Authority, standin.TenantID); err == nil {
+		t.Error("no audience is taken")
+	}
+}
+
+func anys(texts []string) []any {
+	list := make([]any, len(texts))
+	for i, text := range texts {
+		list[i] = text
+	}
+	return list
+}
+
+func TestAzureSpeaksForItself(t *testing.T) {
+	t.Parallel()
+	a := start(t)
+	b, err := os.ReadFile(a.CAFile)
+	if err != nil || !bytes.Equal(b, a.Authority.PEM) {
+		t.Errorf("the file of the authority: %v", err)
+	}
+	inputs := a.PipelinesInputs()
+	if inputs["service-connection"] != a.Pipelines.Connection().ID || inputs["authority-host"] != a.Entra.URL+"/" || a.Inputs()["service-connection"] != "" {
+		t.Errorf("inputs %v", inputs)
+	}
+	if got := do(t, client(t, a), http.MethodGet, inputs["resource-manager-endpoint"]+a.ClusterID()+"?api-version=1", "", "Authorization", "Bearer "+accessToken(t, a, a.ARM.URL)); got.Status != http.StatusOK {
+		t.Errorf("%d %s", got.Status, got.Body)
+	}
+	if _, err := standin.NewAzure(a.CAFile, "", nil); err == nil {
+		t.Error("a file is taken for a folder")
 	}
 }
