@@ -69,6 +69,8 @@ type Options struct {
 
 	// network is what is sent with; its zero value goes by the environment.
 	network network.ClientOptions
+	// pace is how long things may take; nil is the usual.
+	pace *pace
 }
 
 // Cluster names a managed cluster in Azure.
@@ -104,7 +106,10 @@ const Limit = 2 * time.Minute
 // The error is credential-failed, permission-denied, cluster-unreachable,
 // config-invalid, or cancelled with ctx's cause. It holds no secret.
 func Connect(ctx context.Context, o Options) (*Connection, error) {
-	limited, cancel := context.WithTimeoutCause(ctx, Limit, errLimit)
+	if o.pace == nil {
+		o.pace = &usual
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, o.pace.limit, errLimit)
 	defer cancel()
 	c, err := connect(limited, o)
 	if err == nil {
@@ -123,4 +128,4 @@ func Connect(ctx context.Context, o Options) (*Connection, error) {
 	return nil, f.WithFix("Report this as a bug")
 }
 
-var errLimit = errors.New("it took longer than " + Limit.String())
+var errLimit = errors.New("it took longer than it may")

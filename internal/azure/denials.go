@@ -48,11 +48,15 @@ var denials = map[int]advice{
 // Entra take it.
 // https://learn.microsoft.com/cli/azure/identity/federated-credential
 func noMatch(l *login, c claims) string {
+	const plainly = "Add a federated credential whose issuer, subject and audience are those of the id token"
 	if c.Subject == "" || c.Issuer == "" {
-		return "Add a federated credential whose issuer, subject and audience are those of the id token"
+		return plainly
 	}
 	issuer, subject, audience := l.line(c.Issuer, maxText), l.line(c.Subject, maxText), l.line(string(c.Audience), maxText)
-	parameters, _ := json.Marshal(map[string]any{"name": "aks-oneshot", "issuer": issuer, "subject": subject, "audiences": []string{audience}}) // Texts only.
+	parameters, err := json.Marshal(federatedCredential{"aks-oneshot", issuer, subject, []string{audience}})
+	if err != nil {
+		return plainly // Never: it holds texts alone.
+	}
 	fix := fmt.Sprintf("The id token has issuer %s, subject %s, audience %s, and client %s needs a federated credential with exactly these. "+
 		"For a managed identity: az identity federated-credential create --resource-group GROUP --identity-name IDENTITY --name aks-oneshot --issuer %s --subject %s --audiences %s; "+
 		"for an app registration: az ad app federated-credential create --id %s --parameters %s",
@@ -67,3 +71,11 @@ func noMatch(l *login, c claims) string {
 
 // immutable recognizes GitHub's subjects with ids: repo:OWNER@ID/REPOSITORY@ID:…
 var immutable = regexp.MustCompile(`^repo:[^/@:]+@[0-9]+/[^/@:]+@[0-9]+:`)
+
+// federatedCredential is what az ad app federated-credential create takes.
+type federatedCredential struct {
+	Name      string   `json:"name"`
+	Issuer    string   `json:"issuer"`
+	Subject   string   `json:"subject"`
+	Audiences []string `json:"audiences"`
+}

@@ -28,10 +28,6 @@ type login struct {
 	told map[string]bool
 }
 
-// unknownYet are the pauses after Entra said that it does not know a federated
-// credential: one that was just made takes a while to be known everywhere.
-var unknownYet = []time.Duration{time.Second, 2 * time.Second, 4 * time.Second}
-
 // newLogin returns the identity, and asks for the first id tokens: for Azure
 // Resource Manager, and for the API server.
 func newLogin(ctx context.Context, o Options) *login {
@@ -64,15 +60,16 @@ func (l *login) tokensFor(audience string) *tokens {
 // one that a server has rejected too, which [tokens] does better. The price is a
 // look at Entra's addresses for each.
 func (l *login) ask(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
+	pauses := l.options.pace.unknownYet
 	for try := 0; ; try++ {
 		token, err := l.once(ctx, options)
 		failed, ok := errors.AsType[*tokenError](err)
-		if !ok || !failed.unknownYet || try == len(unknownYet) || ctx.Err() != nil {
+		if !ok || !failed.unknownYet || try == len(pauses) || ctx.Err() != nil {
 			return token, err
 		}
 		l.tell("Entra does not know a federated credential for this id token (AADSTS%d); one that was just made takes a while, so it is asked again", failed.code)
 		select {
-		case <-time.After(unknownYet[try]):
+		case <-time.After(pauses[try]):
 		case <-ctx.Done():
 			return token, err
 		}

@@ -20,7 +20,7 @@ func (l *login) noIdentity(doing string, s seen) error {
 	if network.CauseOf(s.err).Dialing {
 		return &tokenError{failure: f.WithFix(fixMachine)}
 	}
-	return &tokenError{failure: f.WithFix("Run again; if it lasts, look at the metadata service of this machine"), temporary: passes(s.err)}
+	return &tokenError{failure: f.WithFix("Run again; if it lasts, look at the metadata service of this machine"), temporary: network.CauseOf(s.err).Temporary()}
 }
 
 // identityRefused tells of an answer of that endpoint which is no token.

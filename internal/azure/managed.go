@@ -24,10 +24,6 @@ type managed struct {
 	kubeconfig []byte
 }
 
-// patience is how long the cluster's properties are waited for once its
-// credential is there, or is known not to be had: they only explain.
-var patience = 10 * time.Second
-
 // lookUp reads the cluster and its credential at the same time. Only the second
 // is needed, the first explains.
 func (l *login) lookUp(ctx context.Context, who manager) (managed, error) {
@@ -54,7 +50,7 @@ func (l *login) lookUp(ctx context.Context, who manager) (managed, error) {
 	listCtx, trail := withTrail(ctx)
 	m.kubeconfig, err = l.listCredentials(listCtx, client)
 	listed := l.explainCall(trail.end(), l.credentialAction(), err)
-	timer := time.AfterFunc(patience, func() { giveUp(errPatience) })
+	timer := time.AfterFunc(o.pace.patience, func() { giveUp(errPatience) })
 	defer timer.Stop()
 	if err := l.judge(<-read, listed, m.properties); err != nil {
 		return m, err

@@ -59,7 +59,8 @@ func (o *observer) Do(req *http.Request) (*http.Response, error) {
 	resp, body, err := o.whole(req)
 	if err != nil {
 		trail.failed(req.URL.Host, err)
-		if !passes(err) || (o.isLocal(req) && network.CauseOf(err).Dialing) {
+		cause := network.CauseOf(err)
+		if !cause.Temporary() || (o.isLocal(req) && cause.Dialing) {
 			err = &lasting{err}
 		}
 		return nil, err

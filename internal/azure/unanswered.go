@@ -19,27 +19,14 @@ func (l *login) unanswered(doing string, s seen) error {
 	case l.atPipelines(s.host):
 		doing, inputs = l.askingPipelines(), "SYSTEM_OIDCREQUESTURI"
 	}
-	f := failure.New(failure.CredentialFailed, "%s: %s", doing, l.noAnswer(s)).WithFix("%s", fixConnection(s, inputs))
-	return &tokenError{failure: f, temporary: passes(s.err)}
+	f := failure.New(failure.CredentialFailed, "%s: %s", doing, l.noAnswer(s)).WithFix("%s", l.fixConnection(s, inputs))
+	return &tokenError{failure: f, temporary: network.CauseOf(s.err).Temporary()}
 }
 
 // unansweredCall tells why a call to Azure Resource Manager got no answer.
 func (l *login) unansweredCall(doing string, s seen) error {
 	return failure.New(failure.ClusterUnreachable, "%s: %s", doing, l.noAnswer(s)).
-		WithFix("%s", fixConnection(s, "resource-manager-endpoint and environment"))
-}
-
-// passes reports whether a failure of the network may pass by itself.
-func passes(err error) bool {
-	cause := network.CauseOf(err)
-	switch cause.Kind {
-	case network.NoSuchHost, network.ProxyAddress, network.WrongHost, network.UntrustedCertificate, network.ExpiredCertificate,
-		network.NotTLS, network.HandshakeRefused, network.ClientCertificateRefused, network.TooLarge:
-		return false
-	case network.ProxyRefused:
-		return cause.Status/100 == 5
-	}
-	return true
+		WithFix("%s", l.fixConnection(s, "resource-manager-endpoint and environment"))
 }
 
 // noAnswer tells what became of the connection to a host.
@@ -93,7 +80,7 @@ func (l *login) noAnswer(s seen) string {
 
 // fixConnection says what to do about it; inputs are those that a host's name is
 // from.
-func fixConnection(s seen, inputs string) string {
+func (l *login) fixConnection(s seen, inputs string) string {
 	cause := network.CauseOf(s.err)
 	switch cause.Kind {
 	case network.NoSuchHost:
@@ -120,5 +107,5 @@ func fixConnection(s seen, inputs string) string {
 	case network.TooLarge:
 		return "See whether a proxy answers in its place"
 	}
-	return fmt.Sprintf("It was tried %d times. Check that this runner's network, firewall and proxy let it reach %s, and run again", retries.MaxRetries+1, s.host)
+	return fmt.Sprintf("It was tried %d times. Check that this runner's network, firewall and proxy let it reach %s, and run again", l.options.pace.retries.MaxRetries+1, s.host)
 }
