@@ -200,7 +200,6 @@ func TestManagedClusterOverTheNetwork(t *testing.T) {
 	cfg = &rest.Config{Host: "https://" + privateName, Dial: fails(notFound(privateName))}
 	_, err = connect(t, cfg, m).Job(t.Context(), testNamespace, testName)
 	wantCallError(t, err, oneshot.Unreachable, "no such host; the API server's name is private", "az aks command invoke --resource-group rg-prod --name aks-prod")
-
 }
 
 func TestArguments(t *testing.T) {

@@ -203,6 +203,32 @@ func TestClientGoesThroughTheProxy(t *testing.T) {
 	}
 }
 
+// A password that is not written as in a URL has its address cut up, so that a
+// part of it would be looked up as the proxy's name.
+func TestProxiesWhosePasswordsAreCutUp(t *testing.T) {
+	t.Parallel()
+	for _, c := range []string{"/", "?", "#"} {
+		for _, at := range []string{"a" + c + "b", "a@b" + c + "d", "a" + c + "b@d", "a@1" + c + "d"} {
+			u, err := url.Parse("http://ci:" + at + "@proxy.example:3128")
+			if err != nil {
+				continue // It is told by whoever parses it.
+			}
+			if u, err := Proxy(http.ProxyURL(u))(nil); !errors.Is(err, ErrProxyAddress) || u != nil {
+				t.Errorf("%s: %v, %v", at, u, err)
+			}
+		}
+	}
+	for _, address := range []string{"http://proxy.example:3128", "https://ci:a%2Fb@proxy.example/", "socks5://[::1]:1080"} {
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u, err := Proxy(http.ProxyURL(u))(nil); err != nil || u.String() != address {
+			t.Errorf("%s: %v, %v", address, u, err)
+		}
+	}
+}
+
 // The environment is read once in a process, so it takes one of its own.
 func TestTheEnvironmentCounts(t *testing.T) {
 	if address := os.Getenv("ONESHOT_TEST_ADDRESS"); address != "" {
@@ -233,10 +259,11 @@ func TestTheEnvironmentCounts(t *testing.T) {
 		address, want string
 		env           []string
 	}{
-		"a certificate authority":  {s.URL, "", []string{"SSL_CERT_FILE=" + file}},
-		"no certificate authority": {s.URL, "unknown authority", nil},
-		"a proxy that refuses":     {"https://b.example", "the proxy answered Forbidden", []string{"HTTPS_PROXY=" + proxy.URL}},
-		"a proxy for no such host": {s.URL, "", []string{"HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1", "SSL_CERT_FILE=" + file}},
+		"a certificate authority":          {s.URL, "", []string{"SSL_CERT_FILE=" + file}},
+		"no certificate authority":         {s.URL, "unknown authority", nil},
+		"a proxy that refuses":             {"https://b.example", "the proxy answered Forbidden", []string{"HTTPS_PROXY=" + proxy.URL}},
+		"a proxy whose password is cut up": {"https://b.example", "HTTPS_PROXY) is not a URL", []string{"HTTPS_PROXY=http://u:a@" + password + "/b@proxy.example"}},
+		"a proxy for no such host":         {s.URL, "", []string{"HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1", "SSL_CERT_FILE=" + file}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

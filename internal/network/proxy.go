@@ -12,7 +12,8 @@ type ProxyFunc = func(*http.Request) (*url.URL, error)
 
 // ErrProxyAddress says that a proxy's address cannot be used. It stands for the
 // error that repeats the address, which may hold a password.
-var ErrProxyAddress = errors.New("the address of the proxy (HTTPS_PROXY) is not a URL")
+var ErrProxyAddress = errors.New("the address of the proxy (HTTPS_PROXY) is not a URL of the form http://USER:PASSWORD@HOST:PORT, " +
+	"in which a password has %2F for /, %3F for ?, %23 for #, %25 for % and %40 for @")
 
 // Proxy returns a function that chooses as the given one, or as the environment
 // says when that is nil (HTTPS_PROXY, HTTP_PROXY and NO_PROXY, in either case).
@@ -23,11 +24,19 @@ func Proxy(choose ProxyFunc) ProxyFunc {
 	}
 	return func(req *http.Request) (*url.URL, error) {
 		u, err := choose(req)
-		if err != nil {
+		if err != nil || u != nil && !isProxy(u) {
 			return nil, ErrProxyAddress
 		}
 		return u, nil
 	}
+}
+
+// isProxy reports whether an address has nothing after its host. One that has is
+// cut up where a password holds what it must not, and what is taken for the host
+// is a part of the password, which would be looked up, and shown when there is no
+// such host.
+func isProxy(u *url.URL) bool {
+	return (u.Path == "" || u.Path == "/") && u.RawQuery == "" && u.Fragment == ""
 }
 
 // ProxyError is a proxy's answer other than 200 when it was asked for a

@@ -79,7 +79,7 @@ func adviceOn(cause network.Cause, asked string) string {
 		}
 		return "Check that names on the internet resolve on this runner, or set HTTPS_PROXY where only a proxy gets there"
 	case network.ProxyAddress:
-		return "Correct HTTPS_PROXY, for instance to http://proxy.example:3128"
+		return "Correct HTTPS_PROXY"
 	case network.ProxyRefused:
 		if cause.Status == http.StatusProxyAuthRequired {
 			return "HTTPS_PROXY needs a user and password that the proxy accepts"

@@ -32,7 +32,7 @@ func TestServiceThatCannotBeReached(t *testing.T) {
 		{inProxy(&net.DNSError{Err: "no such host", Name: "proxy.example", IsNotFound: true}), false,
 			"proxyconnect tcp: lookup proxy.example: no such host. Check HTTPS_PROXY: the proxy's name does not exist"},
 		{network.ErrProxyAddress, false,
-			"the address of the proxy (HTTPS_PROXY) is not a URL. Correct HTTPS_PROXY, for instance to http://proxy.example:3128"},
+			network.ErrProxyAddress.Error() + ". Correct HTTPS_PROXY"},
 		{&network.ProxyError{Status: 407}, false,
 			"the proxy answered Proxy Authentication Required when asked for a connection. HTTPS_PROXY needs a user and password that the proxy accepts"},
 		{&network.ProxyError{Status: 403}, false,
