@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"crypto/tls"
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
@@ -36,13 +35,10 @@ func newConnections(cfg *rest.Config, t *times) (*connections, error) {
 	if err != nil {
 		return nil, err
 	}
-	if config == nil {
-		config = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
 	c := &connections{dialing: make(chan struct{}, 1)}
 	c.make = func() transport {
 		return network.NewTransport(network.Settings{
-			TLS:         config.Clone(),
+			TLS:         config.Clone(), // nil stays nil
 			Proxy:       cfg.Proxy,
 			DialContext: cfg.Dial,
 			Dial:        t.dial,

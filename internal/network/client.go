@@ -107,9 +107,6 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// RoundTrip is Do, for an [http.Client] around it.
-func (c *Client) RoundTrip(req *http.Request) (*http.Response, error) { return c.Do(req) }
-
 // Close closes the connections that are not in use.
 func (c *Client) Close() {
 	c.remote.CloseIdleConnections()

@@ -1,6 +1,8 @@
 package github
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -63,6 +65,9 @@ func notAnswered(asked, format string, args ...any) error {
 // unanswered tells why there was no answer.
 func unanswered(asked string, err error) error {
 	cause := network.CauseOf(err)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("%s did not answer in time", asked)
+	}
 	told := noIDToken("%w", err).WithFix("%s", adviceOn(cause, asked))
 	if cause.Temporary() {
 		return &temporaryError{failure: told}
