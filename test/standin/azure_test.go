@@ -130,7 +130,7 @@ func TestAuthenticationConfiguration(t *testing.T) {
 		audiences []string
 		issuer    map[string]any
 	}{
-		"its own issuer": {func(*standin.EntraOptions) {}, []string{standin.AKSServerID}, map[string]any{
+		"its own issuer": {func(o *standin.EntraOptions) { o.TokenIssuer = "" }, []string{standin.AKSServerID}, map[string]any{
 			"url": a.Entra.URL + "/" + standin.TenantID + "/",
 		}},
 		"shared issuer": {func(o *standin.EntraOptions) { o.TokenIssuer = "https://sts.test" }, []string{"a", "b"}, map[string]any{

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
@@ -75,6 +76,9 @@ func TestPipelinesRefuses(t *testing.T) {
 
 func TestOfficialManagedIdentity(t *testing.T) {
 	a := start(t)
+	// MSAL keeps the tokens of managed identities for the life of the process, but
+	// no such short ones.
+	a.Entra.Change(func(o *standin.EntraOptions) { o.Lifetime = 20 * time.Second })
 	identity := a.Entra.NewIdentity(standin.TenantID, standin.ClientID)
 	t.Setenv("IDENTITY_ENDPOINT", identity.Endpoint)
 	t.Setenv("IDENTITY_HEADER", identity.Header)
