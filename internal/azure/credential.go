@@ -27,6 +27,9 @@ func (l *login) newCredential() (azcore.TokenCredential, error) {
 			&azidentity.AzurePipelinesCredentialOptions{ClientOptions: client, DisableInstanceDiscovery: true})
 	case WorkloadIdentity:
 		// It reads the file: each time, since it is made anew each time.
+		if err := l.checkTokenFile(); err != nil {
+			return nil, err
+		}
 		return azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
 			ClientOptions: client, DisableInstanceDiscovery: true,
 			TenantID: o.tenant(), ClientID: o.client(), TokenFilePath: o.Getenv("AZURE_FEDERATED_TOKEN_FILE"),
@@ -82,14 +85,13 @@ func (o Options) check() error {
 			return missing(doing+"SYSTEM_ACCESSTOKEN is not set", "Map it into the step: env: { SYSTEM_ACCESSTOKEN: $(System.AccessToken) }")
 		}
 	case WorkloadIdentity:
-		const fix = "The webhook of workload identity sets it in pods with the label azure.workload.identity/use: \"true\"; run this in one, or choose another auth"
 		for _, needed := range []struct{ name, value string }{
 			{"AZURE_FEDERATED_TOKEN_FILE", o.Getenv("AZURE_FEDERATED_TOKEN_FILE")},
 			{"AZURE_TENANT_ID", o.tenant()},
 			{"AZURE_CLIENT_ID", o.client()},
 		} {
 			if needed.value == "" {
-				return missing("exchanging the ServiceAccount's token for a token of Entra: "+needed.name+" is not set", fix)
+				return missing("exchanging the ServiceAccount's token for a token of Entra: "+needed.name+" is not set", fixPod)
 			}
 		}
 	case ManagedIdentity, CLI:

@@ -2,8 +2,11 @@ package azure
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"io/fs"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
@@ -41,8 +44,50 @@ func (l *login) identityRefused(doing string, a answer) error {
 	return &tokenError{failure: f.WithFix(fixMachine)}
 }
 
+// maxTokenFile bounds a ServiceAccount's token, in bytes: they are of 1 to 2 KiB.
+const maxTokenFile = 64 << 10
+
+// checkTokenFile makes sure that the file of a pod can be read, which the SDK
+// tells in a text of its own, if at all.
+func (l *login) checkTokenFile() error {
+	name := l.options.Getenv("AZURE_FEDERATED_TOKEN_FILE")
+	what := ""
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		what = "is not to be had: " + l.clean(withoutPath(err), maxForeign)
+	case !info.Mode().IsRegular():
+		what = "is no regular file"
+	case info.Size() == 0:
+		what = "is empty"
+	case info.Size() > maxTokenFile:
+		what = "is too large to be a token"
+	default:
+		return nil
+	}
+	return failure.New(failure.CredentialFailed, "%s: the file that AZURE_FEDERATED_TOKEN_FILE names %s", l.asking(), what).
+		WithFix("%s", fixPod)
+}
+
+func withoutPath(err error) string {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err.Error()
+	}
+	return err.Error()
+}
+
+const fixPod = "The webhook of workload identity sets it in pods with the label azure.workload.identity/use: \"true\"; run this in one, or choose another auth"
+
 // azFailed tells of az, which is a program and not an answer.
 func (l *login) azFailed(doing, what string, err error) error {
+	_, odd := errors.AsType[*json.SyntaxError](err)
+	absent := strings.Contains(what, "not found on path")
+	switch {
+	case odd:
+		what = "what az printed is no token"
+	case absent:
+		what = "there is no az on the PATH"
+	}
 	f := failure.New(failure.CredentialFailed, "%s: %s", doing, what)
 	login := "az login"
 	if l.options.TenantID != "" {
@@ -51,7 +96,9 @@ func (l *login) azFailed(doing, what string, err error) error {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return &tokenError{failure: f.WithFix("Run again, and see how long az account get-access-token takes"), temporary: true}
-	case strings.Contains(what, "not found on path"):
+	case odd:
+		return &tokenError{failure: f.WithFix("See whether az account get-access-token prints JSON, as it should")}
+	case absent:
 		return &tokenError{failure: f.WithFix("Install az (https://aka.ms/azure-cli), or choose another auth")}
 	}
 	return &tokenError{failure: f.WithFix("Log in with %s, or choose another auth", login)}

@@ -3,7 +3,6 @@ package azure
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
 	"regexp"
 	"time"
@@ -102,17 +101,21 @@ func (m managed) choose(cfg *rest.Config, o Options) error {
 	if o.PrivateFQDN == nil || !*o.PrivateFQDN {
 		return nil
 	}
+	if m.properties == nil {
+		return failure.New(failure.PermissionDenied, "connecting to AKS cluster %s by its private name: its properties could not be read, and the name is in them", m.Cluster).
+			WithFix("Leave use-private-fqdn out, or give the role %s", readCluster.role)
+	}
 	name := ""
-	if m.properties != nil && m.properties.PrivateFQDN != nil {
+	if m.properties.PrivateFQDN != nil {
 		name = *m.properties.PrivateFQDN
 	}
 	if name == "" {
-		return failure.New(failure.ConfigInvalid, "is true, and AKS cluster %s in resource group %s has no private name for its API server, or may not be read", m.Name, m.ResourceGroup).
+		return failure.New(failure.ConfigInvalid, "is true, and AKS cluster %s has no private name for its API server", m.Cluster).
 			At("use-private-fqdn").WithFix("Leave use-private-fqdn out")
 	}
 	server, err := url.Parse(cfg.Host)
 	if err != nil || !hostName.MatchString(name) {
-		return failure.New(failure.ClusterUnreachable, "the private name of the API server of AKS cluster %s in resource group %s is not one of a host", m.Name, m.ResourceGroup).
+		return failure.New(failure.ClusterUnreachable, "connecting to AKS cluster %s by its private name: what Azure has for it is not the name of a host", m.Cluster).
 			WithFix("Leave use-private-fqdn out")
 	}
 	if server.Port() != "" {
@@ -133,7 +136,7 @@ func (m managed) azureRBAC() bool {
 
 // String tells which cluster it is.
 func (m managed) String() string {
-	text := fmt.Sprintf("AKS cluster %s in resource group %s", m.Name, m.ResourceGroup)
+	text := "AKS cluster " + m.Cluster.String()
 	if p := m.properties; p != nil && p.CurrentKubernetesVersion != nil && version.MatchString(*p.CurrentKubernetesVersion) {
 		text += ", Kubernetes " + *p.CurrentKubernetesVersion
 	}

@@ -70,8 +70,8 @@ func (l *login) refused(doing string, a action, ans answer) error {
 		return fail(failure.CredentialFailed, "The token is for %s: check environment, authority-host and resource-manager-endpoint, and the clock of this runner",
 			o.Cloud.ResourceManagerAudience)
 	case ans.status == http.StatusForbidden && refusal.Code == "AuthorizationFailed":
-		return fail(failure.PermissionDenied, "Give the role, and some minutes for it to count: az role assignment create --assignee-object-id %s --assignee-principal-type ServicePrincipal --role %s --scope %s",
-			principal(refusal.Message), shell(a.role), shell(c.ID()))
+		return fail(failure.PermissionDenied, "Give the role, and some minutes for it to count: az role assignment create %s --role %s --scope %s",
+			l.assignee(refusal.Message), shell(a.role), shell(c.ID()))
 	case ans.status == http.StatusForbidden:
 		return fail(failure.PermissionDenied, "Ask whoever administers the subscription; what is needed is the role %s on %s", a.role, c.ID())
 	case ans.status == http.StatusNotFound:
@@ -102,12 +102,18 @@ var staticCredential = regexp.MustCompile(`(?i)static credential is not allowed|
 
 const fixAdmin = "Leave admin out: the API server then knows this run by Entra, which needs a Role in the namespace"
 
-// principal is whom Azure Resource Manager refuses, by object id.
-func principal(message string) string {
+// assignee is whom Azure Resource Manager refuses, as az role assignment create
+// takes it. With the type, az does not look the object up, which another one may
+// not.
+func (l *login) assignee(message string) string {
+	id := "OBJECT-ID"
 	if m := objectID.FindStringSubmatch(message); m != nil {
-		return m[1]
+		id = m[1]
 	}
-	return "OBJECT-ID"
+	if l.options.Auth == CLI {
+		return "--assignee " + id
+	}
+	return "--assignee-object-id " + id + " --assignee-principal-type ServicePrincipal"
 }
 
 var objectID = regexp.MustCompile(`with object id '([0-9A-Fa-f-]{36})'`)
@@ -137,5 +143,8 @@ func (l *login) saidARM(r refusal, a answer) string {
 	if r.Code == "" || r.Message == "" {
 		return l.saying(a.body)
 	}
-	return " " + l.clean(r.Code, 100) + ": " + l.clean(r.Message, maxText)
+	return " " + l.clean(r.Code, 100) + ": " + l.clean(refreshing.ReplaceAllString(r.Message, ""), maxText)
 }
+
+// refreshing is advice for people at a terminal.
+var refreshing = regexp.MustCompile(`\s*(?:or the scope is invalid|If access was recently granted).*`)

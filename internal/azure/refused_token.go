@@ -102,9 +102,13 @@ func (l *login) denied(doing string, s seen) error {
 		}
 		return &tokenError{failure: f.WithFix(fixEntra)}
 	}
-	f := failure.New(failure.CredentialFailed, "%s: %s%s", doing, l.clean(d.text(), maxText), d.trace())
-	e := &tokenError{failure: f, temporary: busy(a.status), code: code}
 	advice, known := denials[code]
+	said := d.text()
+	if known {
+		said = counsel.ReplaceAllString(said, "")
+	}
+	f := failure.New(failure.CredentialFailed, "%s: %s%s", doing, l.clean(said, maxText), d.trace())
+	e := &tokenError{failure: f, temporary: busy(a.status), code: code}
 	switch {
 	case known:
 		e.failure, e.unknownYet = f.WithFix("%s", advice.fix(l, s.claims)), advice.unknownYet
@@ -139,8 +143,13 @@ func (d denial) code() int {
 	return 0
 }
 
-// tail is what Entra adds to each description; it has fields of its own.
-var tail = regexp.MustCompile(`\s*(?:Trace ID|Correlation ID|Timestamp): .*`)
+var (
+	// tail is what Entra adds to each description; it has fields of its own.
+	tail = regexp.MustCompile(`\s*(?:Trace ID|Correlation ID|Timestamp): .*`)
+	// counsel is Entra's own advice, in place of which there is a better one for
+	// the codes that are known.
+	counsel = regexp.MustCompile(`\s*(?:Check your federated|Check to make sure|This can happen if|Review the documentation|https://learn\.microsoft\.com/).*`)
+)
 
 // text is what Entra says, on one line, its number first.
 func (d denial) text() string {
@@ -164,18 +173,14 @@ func (d denial) trace() string {
 func (l *login) unasked(doing string, err error) error {
 	what := l.clean(plainly(err), maxText)
 	fix := "Check tenant-id, client-id and authority-host"
-	temporary := false
 	switch l.options.Auth {
 	case CLI:
 		return l.azFailed(doing, what, err)
-	case WorkloadIdentity:
-		fix = "Look at the file that AZURE_FEDERATED_TOKEN_FILE names: the webhook of workload identity mounts it in pods with the label azure.workload.identity/use: \"true\""
 	case ManagedIdentity:
-		fix = "Run this on a machine in Azure that has a managed identity, or choose another auth"
-	case GitHub, Pipelines:
+		fix = fixMachine
+	case GitHub, Pipelines, WorkloadIdentity:
 	}
-	f := failure.New(failure.CredentialFailed, "%s: %s", doing, what)
-	return &tokenError{failure: f.WithFix("%s", fix), temporary: temporary}
+	return &tokenError{failure: failure.New(failure.CredentialFailed, "%s: %s", doing, what).WithFix("%s", fix)}
 }
 
 // plainly is an error of the SDK's without the name of the type that it is from,

@@ -18,13 +18,13 @@ func (l *login) judge(read, listed error, p *armcontainerservice.ManagedClusterP
 	case l.options.Admin && p != nil && p.DisableLocalAccounts != nil && *p.DisableLocalAccounts:
 		return failure.New(failure.CredentialFailed, "getting the administrator credential of AKS cluster %s: its local accounts are disabled", c).
 			At("admin").WithFix(fixAdmin)
-	case listed != nil && state == "Failed":
-		return l.gone("it is in the state Failed (%s)", text(listed)).WithFix("%s", fixFailed(c))
+	case state == "Failed" && failure.CodeOf(listed) == failure.ClusterUnreachable:
+		return failure.New(failure.ClusterUnreachable, "%s; the cluster is in the state Failed: its last change did not succeed", text(listed)).WithFix("%s", fixFailed(c))
 	case listed != nil:
 		return listed
 	}
 	if read != nil {
-		l.tell("the cluster's properties could not be had, which matters only for what can be told: %s", text(read))
+		l.tell("the cluster's properties could not be read, so that less can be explained: %s", text(read))
 	}
 	if state == "Failed" {
 		l.tell("AKS cluster %s is in the state Failed: its last change did not succeed. Its API server may work all the same, and is asked. %s", c.Name, fixFailed(c))
@@ -48,7 +48,7 @@ func (c Cluster) flags() string {
 
 // String names the cluster to people.
 func (c Cluster) String() string {
-	return c.Name + " in resource group " + c.ResourceGroup + " of subscription " + c.Subscription
+	return c.Name + " in resource group " + c.ResourceGroup
 }
 
 func provisioning(p *armcontainerservice.ManagedClusterProperties) (state string, power armcontainerservice.Code) {

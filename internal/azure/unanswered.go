@@ -95,11 +95,10 @@ func (l *login) fixConnection(s seen, inputs string) string {
 			return "Put a user and password that the proxy takes into HTTPS_PROXY, or the host into NO_PROXY"
 		}
 		return "Have the proxy allow " + s.host + ", or put the host into NO_PROXY"
-	case network.WrongHost, network.UntrustedCertificate:
-		if cause.Issuer != "" {
-			return fmt.Sprintf("It is issued by %q: if that is your network's own, put its CA into the file that SSL_CERT_FILE names", cause.Issuer)
-		}
-		return "If your network opens connections, put its CA into the file that SSL_CERT_FILE names"
+	case network.WrongHost:
+		return fmt.Sprintf("Check %s, and whether something on the way answers in its place; the certificate is issued by %q", inputs, l.line(cause.Issuer, maxForeign))
+	case network.UntrustedCertificate:
+		return fmt.Sprintf("It is issued by %q: if that is your network's own, put its CA into the file that SSL_CERT_FILE names", l.line(cause.Issuer, maxForeign))
 	case network.ExpiredCertificate:
 		return "Check the clock of this runner"
 	case network.NotTLS, network.HandshakeRefused, network.ClientCertificateRefused:
@@ -107,5 +106,8 @@ func (l *login) fixConnection(s seen, inputs string) string {
 	case network.TooLarge:
 		return "See whether a proxy answers in its place"
 	}
-	return fmt.Sprintf("It was tried %d times. Check that this runner's network, firewall and proxy let it reach %s, and run again", l.options.pace.retries.MaxRetries+1, s.host)
+	if cause.Kind == network.Unknown {
+		return "Check " + inputs
+	}
+	return "It was tried several times. Check that this runner's network, firewall and proxy let it reach " + s.host + ", and run again"
 }
