@@ -3,6 +3,7 @@ package e2e
 import (
 	"crypto/sha256"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -153,7 +154,7 @@ func TestOIDCCredentialIsRemovedWhileWaiting(t *testing.T) {
 	t.Parallel()
 	s := signIn(t, harness.Template{})
 	s.live(5 * time.Second)
-	s.args("sleep 30s")
+	s.args("sleep 80s")
 	p := s.behind()
 	run := s.start()
 	job := run.job()
@@ -164,11 +165,10 @@ func TestOIDCCredentialIsRemovedWhileWaiting(t *testing.T) {
 			Issuer: s.Azure.GitHub.Issuer(), Subject: "repo:acme/another:environment:production", Audience: standin.TokenAudience,
 		}}
 	})
-	s.eventually("the run ends", func() bool {
-		p.CutAll()
-		time.Sleep(time.Second / 2)
-		return !run.Running()
-	})
+	refused := func() bool {
+		return slices.ContainsFunc(s.Azure.Entra.Assertions(), func(a standin.Assertion) bool { return a.Code != 0 })
+	}
+	s.cutWatches(p, run, refused)
 	s.expect(run.wait(), want{
 		outcome: "unknown", reason: "credential-failed", dispatched: true, records: asDispatched, created: 1,
 		says: []string{"AADSTS700213", s.Azure.GitHub.Subject(), "az identity federated-credential create"},

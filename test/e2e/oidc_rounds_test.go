@@ -1,0 +1,109 @@
+package e2e
+
+import (
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/test/e2e/harness"
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
+)
+
+// hold keeps every request to the stand-ins, and to the API server, until it is
+// let go on.
+type hold struct {
+	arrived chan held
+	t       *testing.T
+}
+
+// held is a request that waits.
+type held struct {
+	what string
+	let  chan struct{}
+}
+
+func (s *scene) hold(p *harness.Proxy) *hold {
+	h := &hold{arrived: make(chan held, 100), t: s.t}
+	wait := func(service string, r *http.Request) {
+		one := held{service + " " + strings.ToLower(path.Base(r.URL.Path)), make(chan struct{})}
+		h.arrived <- one
+		select {
+		case <-one.let:
+		case <-r.Context().Done():
+		}
+	}
+	for service, server := range map[string]*standin.Server{
+		"github": s.Azure.GitHub.Server, "entra": s.Azure.Entra.Server, "arm": s.Azure.ARM.Server,
+	} {
+		server.On(standin.Any, -1, func(w http.ResponseWriter, r *http.Request, own http.Handler) {
+			wait(service, r)
+			own.ServeHTTP(w, r)
+		})
+	}
+	p.On(harness.IsAny, -1, func(w http.ResponseWriter, r *http.Request, forward http.Handler, _ func()) {
+		wait("kubernetes", r)
+		forward.ServeHTTP(w, r)
+	})
+	return h
+}
+
+// round waits until these requests have arrived and wait, all at the same time
+// and no others, and lets them go on.
+func (h *hold) round(want ...string) {
+	h.t.Helper()
+	slices.Sort(want)
+	var all []held
+	var have []string
+	for len(have) < len(want) {
+		select {
+		case one := <-h.arrived:
+			all = append(all, one)
+			have = append(have, one.what)
+		case <-time.After(time.Minute):
+			h.t.Fatalf("these requests wait: %q, and not all of these have come: %q", have, want)
+		}
+	}
+	slices.Sort(have)
+	if fmt.Sprint(have) != fmt.Sprint(want) {
+		h.t.Fatalf("these requests came: %q, want %q", have, want)
+	}
+	for _, one := range all {
+		close(one.let)
+	}
+}
+
+// TestOIDCRounds: what a run waits for on its way to the API server. Whatever can
+// be asked at the same time is: three answers come one after the other before the
+// first request to Kubernetes.
+func TestOIDCRounds(t *testing.T) {
+	t.Parallel()
+	s := signIn(t, harness.Template{})
+	p := s.behind()
+	h := s.hold(p)
+	run := s.start()
+	h.round("github idtoken", "github idtoken", "entra openid-configuration", "entra openid-configuration")
+	h.round("entra token", "entra token")
+	h.round("arm "+standin.ClusterName, "arm listclusterusercredential")
+	h.round("kubernetes "+s.Name, "kubernetes "+s.Name+"-job") // CronJob and ServiceAccount
+	stop := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case one := <-h.arrived:
+				close(one.let)
+			case <-stop:
+				return
+			}
+		}
+	}()
+	e := run.wait()
+	close(stop)
+	s.expect(e, want{outcome: "succeeded", dispatched: true, records: asTerminal, created: 1})
+	if n := len(s.Azure.Requests()); n != 8 {
+		t.Errorf("%d requests to GitHub, Entra and Azure Resource Manager, want 8: %+v", n, s.Azure.Requests())
+	}
+}
