@@ -118,8 +118,8 @@ func Connect(ctx context.Context, o Options) (*Connection, error) {
 	if ctx.Err() != nil {
 		return nil, failure.New(failure.Cancelled, "the run was told to stop before anything was dispatched: %w", context.Cause(ctx))
 	}
-	if _, coded := errors.AsType[*failure.Error](err); coded {
-		return nil, err
+	if coded, ok := errors.AsType[*failure.Error](err); ok {
+		return nil, coded // Around it, its code and its fix would be told twice.
 	}
 	f := failure.New(failure.CredentialFailed, "signing in to Entra for AKS cluster %s in resource group %s: %w", o.Cluster.Name, o.Cluster.ResourceGroup, err)
 	if errors.Is(err, errLimit) {

@@ -47,10 +47,14 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 // passing returns an error without its code when it may pass: coded, it would end
 // the run, and a token that cannot be had for a while does not end the Job.
 func passing(err error) error {
-	if failed, ok := errors.AsType[*tokenError](err); ok && failed.Temporary() {
+	failed, ok := errors.AsType[*tokenError](err)
+	switch {
+	case !ok:
+		return err
+	case failed.Temporary():
 		return errors.New(failed.failure.Text())
 	}
-	return err
+	return failed.failure
 }
 
 // maxDrain is the most of an answer that it pays to read for its connection.

@@ -1,0 +1,239 @@
+package azure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+)
+
+// apiServer takes a token, or none, and keeps what it is sent.
+type apiServer struct {
+	*httptest.Server
+
+	mu    sync.Mutex
+	takes string
+	sent  []string
+}
+
+func newAPIServer(t *testing.T, takes string) *apiServer {
+	t.Helper()
+	s := &apiServer{takes: takes}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.sent = append(s.sent, fmt.Sprintf("%s %s %d %q", token, r.Method, r.ContentLength, body))
+		if token != s.takes {
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+		_, _ = io.WriteString(w, "answer to "+token)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// open counts the bodies that nobody closed.
+type open struct {
+	next http.RoundTripper
+	mu   sync.Mutex
+	left int
+}
+
+type openBody struct {
+	io.ReadCloser
+	close func()
+}
+
+func (b openBody) Close() error {
+	b.close()
+	return b.ReadCloser.Close()
+}
+
+func (o *open) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.GetBody != nil {
+		return nil, errors.New("the transport could repeat the request by itself")
+	}
+	resp, err := o.next.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	o.add(1)
+	resp.Body = openBody{resp.Body, sync.OnceFunc(func() { o.add(-1) })}
+	return resp, nil
+}
+
+func (o *open) add(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.left += n
+}
+
+// numbered hands out tokens 1, 2, …; after so many, none for a reason.
+func numbered(tokensThere int, reason error) *tokens {
+	n := 0
+	return &tokens{ask: func(context.Context) (azcore.AccessToken, error) {
+		if n++; n > tokensThere {
+			return azcore.AccessToken{}, reason
+		}
+		return azcore.AccessToken{Token: fmt.Sprint(n), ExpiresOn: time.Now().Add(time.Hour)}, nil
+	}}
+}
+
+// send sends through a bearer, and returns status and body.
+func send(t *testing.T, s *apiServer, k *tokens, method string, body io.Reader) (int, string, error) {
+	t.Helper()
+	counted := &open{next: http.DefaultTransport}
+	req, err := http.NewRequestWithContext(t.Context(), method, s.URL, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if body == nil {
+		req.GetBody = nil
+	}
+	resp, err := (&bearer{tokens: k, next: counted}).RoundTrip(req)
+	if req.Header.Get("Authorization") != "" {
+		t.Error("the request itself was changed")
+	}
+	if err != nil {
+		if counted.left != 0 {
+			t.Errorf("%d answers are left open", counted.left)
+		}
+		return 0, "", err
+	}
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if counted.left != 0 {
+		t.Errorf("%d answers are left open", counted.left)
+	}
+	return resp.StatusCode, string(data), nil
+}
+
+func TestARequestHasAToken(t *testing.T) {
+	t.Parallel()
+	s := newAPIServer(t, "1")
+	status, answer, err := send(t, s, numbered(1, nil), http.MethodGet, nil)
+	if status != http.StatusOK || answer != "answer to 1" || err != nil {
+		t.Errorf("the answer is %d %q, %v", status, answer, err)
+	}
+	if want := []string{`1 GET 0 ""`}; !slices.Equal(s.sent, want) {
+		t.Errorf("it is sent %v", s.sent)
+	}
+}
+
+func TestARejectedTokenIsReplacedAndTheSameIsSentAgain(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a Job ", 20000)
+	for name, c := range map[string]struct{ method, body string }{
+		"get": {http.MethodGet, ""}, "create": {http.MethodPost, `{"kind":"Job"}`}, "long": {http.MethodPost, long},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newAPIServer(t, "2")
+			var body io.Reader
+			if c.body != "" {
+				body = strings.NewReader(c.body)
+			}
+			status, answer, err := send(t, s, numbered(2, nil), c.method, body)
+			if status != http.StatusOK || answer != "answer to 2" || err != nil {
+				t.Errorf("the answer is %d %q, %v", status, answer, err)
+			}
+			want := fmt.Sprintf("%s %d %q", c.method, len(c.body), c.body)
+			if !slices.Equal(s.sent, []string{"1 " + want, "2 " + want}) {
+				t.Errorf("it is sent %.200q", s.sent)
+			}
+		})
+	}
+}
+
+func TestASecond401Counts(t *testing.T) {
+	t.Parallel()
+	s := newAPIServer(t, "none")
+	k := numbered(9, nil)
+	status, answer, err := send(t, s, k, http.MethodPost, strings.NewReader("{}"))
+	if status != http.StatusUnauthorized || answer != "answer to 2" || err != nil {
+		t.Errorf("the answer is %d %q, %v", status, answer, err)
+	}
+	if len(s.sent) != 2 {
+		t.Errorf("it is sent %v", s.sent)
+	}
+}
+
+// Where the same token comes again, its 401 is as good as it gets.
+func TestTheSameTokenIsNotSentAgain(t *testing.T) {
+	t.Parallel()
+	s := newAPIServer(t, "none")
+	k := &tokens{ask: func(context.Context) (azcore.AccessToken, error) {
+		return azcore.AccessToken{Token: "same", ExpiresOn: time.Now().Add(time.Hour)}, nil
+	}}
+	status, answer, err := send(t, s, k, http.MethodGet, nil)
+	if status != http.StatusUnauthorized || answer != "answer to same" || err != nil {
+		t.Errorf("the answer is %d %q, %v", status, answer, err)
+	}
+	if len(s.sent) != 1 {
+		t.Errorf("it is sent %v", s.sent)
+	}
+}
+
+// A failure that may pass has no code, so that the run goes on; one that does not
+// pass has its code, which ends the run.
+func TestATokenThatIsNotToBeHad(t *testing.T) {
+	t.Parallel()
+	f := failure.New(failure.CredentialFailed, "asking").WithFix("Wait")
+	for name, c := range map[string]struct {
+		temporary bool
+		code      failure.Code
+		text      string
+	}{
+		"for a while": {true, "", "asking. Wait"},
+		"for good":    {false, failure.CredentialFailed, "credential-failed: asking. Wait"},
+	} {
+		for there := range 2 {
+			t.Run(fmt.Sprint(name, " after ", there), func(t *testing.T) {
+				t.Parallel()
+				s := newAPIServer(t, "none")
+				_, _, err := send(t, s, numbered(there, &tokenError{failure: f, temporary: c.temporary}), http.MethodPost, strings.NewReader("{}"))
+				if err == nil || failure.CodeOf(err) != c.code || err.Error() != c.text {
+					t.Errorf("the error is %v with the code %q", err, failure.CodeOf(err))
+				}
+				if len(s.sent) != there {
+					t.Errorf("it is sent %v", s.sent)
+				}
+			})
+		}
+	}
+}
+
+// failingBody cannot be read.
+type failingBody struct{ closed bool }
+
+func (*failingBody) Read([]byte) (int, error) { return 0, errors.New("the disk is gone") }
+func (b *failingBody) Close() error           { b.closed = true; return nil }
+
+func TestABodyThatCannotBeReadIsNotSent(t *testing.T) {
+	t.Parallel()
+	s := newAPIServer(t, "1")
+	body := &failingBody{}
+	_, _, err := send(t, s, numbered(1, nil), http.MethodPost, body)
+	if err == nil || !strings.Contains(err.Error(), "the disk is gone") || !body.closed || len(s.sent) != 0 {
+		t.Errorf("the error is %v, closed %v, sent %v", err, body.closed, s.sent)
+	}
+}

@@ -1,0 +1,144 @@
+package azure
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"os/exec"
+	"strings"
+	"testing"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// jwtOf is a token with such a payload, which nobody signed.
+func jwtOf(payload string) string {
+	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(payload)) + ".c2ln"
+}
+
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	all := claims{Issuer: "i", Subject: "s", Audience: "a", ObjectID: "o"}
+	for token, want := range map[string]claims{
+		jwtOf(`{"iss":"i","sub":"s","aud":"a","oid":"o"}`):   all,
+		jwtOf(`{"iss":"i","sub":"s","aud":["a"],"oid":"o"}`): all,
+		jwtOf(`{"aud":["a","b"]}`):                           {Audience: "a b"},
+		jwtOf(`{"aud":7}`):                                   {},
+		jwtOf(`{"sub":"s","iss":7}`):                         {},
+		jwtOf(`[]`):                                          {},
+		"":                                                   {},
+		"a.b":                                                {},
+		"a.!.c":                                              {},
+		"a.e30.c.d":                                          {},
+	} {
+		if diff := cmp.Diff(want, claimsOf(token)); diff != "" {
+			t.Errorf("%s: %s", token, diff)
+		}
+	}
+}
+
+func FuzzClaims(f *testing.F) {
+	f.Add(`{"iss":"i","sub":"s","aud":"a"}`)
+	f.Add(`{"aud":["a","b"]}`)
+	f.Add(`{"aud":null,"sub":1e9}`)
+	f.Fuzz(func(t *testing.T, payload string) {
+		_ = claimsOf(payload)
+		got := claimsOf(jwtOf(payload))
+		var want struct {
+			Subject string `json:"sub"`
+		}
+		if got != (claims{}) && (json.Unmarshal([]byte(payload), &want) != nil || want.Subject != got.Subject) {
+			t.Errorf("%q has the subject %q, want %q", payload, got.Subject, want.Subject)
+		}
+		for _, c := range denials {
+			checkLine(t, c.fix(newLogin(t.Context(), Options{pace: &usual}), got))
+		}
+	})
+}
+
+// checkLine holds a text to one line that commands nobody.
+func checkLine(t *testing.T, text string) {
+	t.Helper()
+	for _, r := range text {
+		if r != ' ' && (!unicode.IsPrint(r) || r == utf8.RuneError) {
+			t.Errorf("%q holds %q", text, r)
+		}
+	}
+}
+
+func TestDenials(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]struct {
+		code        int
+		text, trace string
+	}{
+		`{"error":"invalid_client","error_description":"AADSTS700213: No match. Trace ID: a Correlation ID: b Timestamp: c","error_codes":[700213],"correlation_id":"0123abcd-0"}`: {700213, "AADSTS700213: No match.", " (correlation id 0123abcd-0)"},
+		"{\"error_description\":\"AADSTS90002: No\\r\\nsuch.\\r\\nTrace ID: a\\r\\nTimestamp: c\"}":                                                                                {90002, "AADSTS90002: No such.", ""},
+		`{"error_codes":[50034],"correlation_id":"x y"}`:         {50034, "Entra answered AADSTS50034", ""},
+		`{"error_codes":[-1]}`:                                   {0, "Entra answered AADSTS0", ""},
+		`{"error_description":"XAADSTS700213: no"}`:              {0, "XAADSTS700213: no", ""},
+		`{"error_codes":"x","error_description":"AADSTS700213"}`: {0, "Entra answered AADSTS0", ""},
+		`<html>AADSTS700213</html>`:                              {0, "Entra answered AADSTS0", ""},
+	} {
+		d, code := denialIn([]byte(body))
+		if code != want.code || d.text() != want.text || d.trace() != want.trace {
+			t.Errorf("%s is read as %d, %q, %q", body, code, d.text(), d.trace())
+		}
+	}
+}
+
+func FuzzDenials(f *testing.F) {
+	f.Add([]byte(`{"error":"invalid_client","error_description":"AADSTS700213: No match. Trace ID: a","error_codes":[700213],"correlation_id":"0123abcd"}`), 401)
+	f.Add([]byte(`{"error":{"code":"AuthorizationFailed","message":"The client"}}`), 403)
+	f.Add([]byte("<!doctype html><html><body>\x1b[31m</body>"), 503)
+	f.Fuzz(func(t *testing.T, body []byte, status int) {
+		l := newLogin(t.Context(), Options{Auth: CLI, pace: &usual, Getenv: func(string) string { return "" }})
+		l.mask("hunter2-never-shown")
+		a := answer{host: "a.example", status: status, body: append(body, "hunter2-never-shown"...)}
+		for _, b := range [][]byte{body, a.body} {
+			a.body = b
+			for _, err := range []error{
+				l.denied("asking", seen{answer: a}), l.pipelinesRefused(a), l.identityRefused("asking", a), l.refused("reading", getUser, a),
+			} {
+				checkLine(t, err.Error())
+				if strings.Contains(err.Error(), "hunter2") {
+					t.Errorf("%q holds a secret", err)
+				}
+			}
+		}
+	})
+}
+
+func TestShell(t *testing.T) {
+	t.Parallel()
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		"", "plain", "repo:acme/orders:environment:production", "it's", "''", "a b", "$(reboot)", "`x`", `\`, "a;b", "a&b", "*", "~", "#x", "!!", "-n", `{"a":"b'c"}`, "ü",
+	} {
+		out, err := exec.CommandContext(t.Context(), sh, "-c", "printf '%s' x"+shell(text)).Output() //nolint:gosec // That is the test.
+		if err != nil || string(out) != "x"+text {
+			t.Errorf("%q becomes %q, %v", text, out, err)
+		}
+	}
+	if got := shell("repo:acme/orders:ref:refs/heads/main"); got != "repo:acme/orders:ref:refs/heads/main" {
+		t.Errorf("what is plain becomes %s", got)
+	}
+}
+
+func TestMessageIn(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"error":"x","error_description":"of OAuth"}`: "of OAuth",
+		`{"$id":"1","message":"of Azure DevOps"}`:      "of Azure DevOps",
+		`{"error":{"code":"x","message":"of Azure"}}`:  "of Azure",
+		`{"error":"x"}`: "", `{"error":7}`: "", `[]`: "", ``: "", `{"message":7}`: "",
+	} {
+		if got := messageIn([]byte(body)); got != want {
+			t.Errorf("%s says %q, want %q", body, got, want)
+		}
+	}
+}
