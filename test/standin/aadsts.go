@@ -135,8 +135,28 @@ func (e *Entra) refuse(w http.ResponseWriter, r *http.Request, why refusal) {
 }
 
 // Error answers with one of Entra's errors, with what the request says in its
-// text. The header are names and values in turn, as "Retry-After", "1". The
-// codes are those of aadsts.go.
+// text. The header are names and values in turn, as "Retry-After", "1". A code
+// that has no text here panics; there are:
+//
+//	70021    no federated credential, as it was said in earlier years
+//	700211   no federated credential of the issuer
+//	700212   no federated credential of the audience
+//	700213   no federated credential of the subject
+//	7002138  one of the subject, but for the case of its letters
+//	700024   the assertion has ended, or is not good yet
+//	700027   the assertion's signature is wrong
+//	50166    the issuer's keys cannot be had
+//	50027    the assertion is no JWT
+//	700016   no such application in the tenant
+//	7000229  the application has no service principal in the tenant
+//	7000112  the application is disabled
+//	7000215  a secret, and a wrong one
+//	90002    no such tenant
+//	500011   no such resource
+//	53003    conditional access refuses
+//	900144, 90100, 70003, 7000216, 7000218, 1002012   the form is wrong
+//	90033    a transient error: 503
+//	90055    too many requests: 429
 func (e *Entra) Error(code int, header ...string) Answer {
 	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		for i := 0; i+1 < len(header); i += 2 {

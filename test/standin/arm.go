@@ -100,9 +100,31 @@ func (a *ARM) remember(user User) error {
 		}
 	}
 	if user.Token != "" {
-		a.ledger.AddToken("a token in a kubeconfig", user.Token)
+		a.ledger.AddToken("the token of a kubeconfig", user.Token)
 	}
+	a.rememberRaw(user.Raw)
 	return nil
+}
+
+// rememberRaw looks for secrets by the names that a kubeconfig has for them. One
+// that is too short to be looked for is not kept.
+func (a *ARM) rememberRaw(object map[string]any) {
+	for name, value := range object {
+		switch value := value.(type) {
+		case map[string]any:
+			a.rememberRaw(value)
+		case string:
+			switch {
+			case (name == "token" || name == "password" || strings.HasSuffix(name, "-token")) && len(value) >= shortest:
+				a.ledger.AddToken("the "+name+" of a kubeconfig", value)
+			case name == "client-key-data":
+				if key, err := base64.StdEncoding.DecodeString(value); err == nil {
+					// What is no key is no secret.
+					_ = a.ledger.AddKey("a client key", key)
+				}
+			}
+		}
+	}
 }
 
 // Allow gives a principal, by its object id, the actions of a role beside those

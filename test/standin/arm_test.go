@@ -197,7 +197,10 @@ func TestARMHandsOutKubeconfigs(t *testing.T) {
 				return c.Server == "https://public.test:443"
 			}},
 		"a name": {ask: &armcontainerservice.ManagedClustersClientListClusterUserCredentialsOptions{ServerFqdn: to.Ptr("a.b")}, fails: "server-fqdn"},
-		"raw": {change: func(c *standin.Cluster) { c.User.Raw = map[string]any{"username": "u", "password": "p"} }, want: func(u *clientcmdapi.AuthInfo, _ *clientcmdapi.Cluster) bool {
+		"raw": {change: func(c *standin.Cluster) {
+			c.User.Raw = map[string]any{"username": "u", "password": "raw-pass-1234", "token": "raw-token-1234", "client-key-data": "bm8ga2V5",
+				"auth-provider": map[string]any{"name": "azure", "config": map[string]any{"access-token": "raw-access-1234", "refresh-token": "short"}}}
+		}, want: func(u *clientcmdapi.AuthInfo, _ *clientcmdapi.Cluster) bool {
 			return u.Username == "u"
 		}},
 	} {
@@ -236,6 +239,13 @@ func TestARMHandsOutKubeconfigs(t *testing.T) {
 		current := config.Contexts[config.CurrentContext]
 		if !tt.want(config.AuthInfos[current.AuthInfo], config.Clusters[current.Cluster]) {
 			t.Errorf("%s: %s", name, results.Kubeconfigs[0].Value)
+		}
+	}
+	for text, want := range map[string]string{
+		"raw-token-1234": "the token of a kubeconfig", "raw-pass-1234": "the password of a kubeconfig", "raw-access-1234": "the access-token of a kubeconfig",
+	} {
+		if got := a.Ledger.Scan("raw", []byte(text)); len(got) != 1 || got[0] != "raw holds "+want {
+			t.Errorf("%s: %v", text, got)
 		}
 	}
 	if got := a.Ledger.Scan("key", key); len(got) != 1 || got[0] != "key holds a client key" {

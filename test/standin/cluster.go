@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Cluster is a managed cluster of AKS. Only Name and Server have to be set.
+// Cluster is a managed cluster of AKS. Only ResourceGroup and Name have to be
+// set; without Server its kubeconfigs lead nowhere.
 type Cluster struct {
 	ResourceGroup, Name string
 	// Server and CA are the API server's address and, in PEM, its authority.

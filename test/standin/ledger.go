@@ -33,6 +33,9 @@ const (
 	stride      = 9
 )
 
+// shortest is how many bytes a secret has to have to be told from other text.
+const shortest = 8
+
 // AddToken keeps a JWT: its signature, its id (jti) as it stands in the token, and
 // the place where its claims begin. The rest of the claims is no secret, and may
 // stand elsewhere in the same form.
@@ -73,7 +76,7 @@ func encodedPart(data, part []byte, encoding *base64.Encoding) string {
 // AddText keeps a secret text without a form. One of less than 8 bytes cannot be
 // told from other text, and is an error of the caller's.
 func (l *Ledger) AddText(kind, text string) {
-	if len(text) < 8 {
+	if len(text) < shortest {
 		panic(fmt.Sprintf("%s is too short to be looked for", kind))
 	}
 	l.mu.Lock()

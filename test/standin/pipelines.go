@@ -102,7 +102,10 @@ func (p *Pipelines) Issued() []IDToken {
 
 // Issuer is the issuer of the next token.
 func (p *Pipelines) Issuer() string {
-	c := p.Connection()
+	return p.issuer(p.Connection())
+}
+
+func (p *Pipelines) issuer(c Connection) string {
 	if c.EntraTenant != "" {
 		return p.entra.Issuer(c.EntraTenant)
 	}
@@ -172,7 +175,7 @@ func (p *Pipelines) token(c Connection) (string, error) {
 	}
 	now, key := time.Now().Add(c.Shift), p.signer
 	claims := jwt.MapClaims{
-		"jti": uuid.NewString(), "sub": c.subject(), "aud": "api://AzureADTokenExchange", "iss": p.Issuer(),
+		"jti": uuid.NewString(), "sub": c.subject(), "aud": "api://AzureADTokenExchange", "iss": p.issuer(c),
 		"nbf": now.Unix(), "iat": now.Unix(), "exp": now.Add(lifetime).Unix(),
 	}
 	if c.EntraTenant == "" {

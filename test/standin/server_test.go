@@ -151,7 +151,9 @@ func TestCloseLeavesNothing(t *testing.T) {
 	}
 	errs := make(chan error)
 	waiting := 0
-	for _, c := range clients(t, a.Authority) {
+	all := clients(t, a.Authority)
+	all["by proxy"] = through(t, a.Authority, proxy.URL)
+	for _, c := range all {
 		if got := askTokenBy(t, c, a); got.Status != http.StatusOK {
 			t.Fatalf("%d %s", got.Status, got.Body)
 		}
@@ -167,7 +169,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	for len(a.ARM.Requests()) < waiting {
 		time.Sleep(time.Millisecond)
 	}
-	if err := errors.Join(a.Close(), proxy.Close()); err != nil {
+	if err := errors.Join(proxy.Close(), a.Close()); err != nil {
 		t.Error(err)
 	}
 	for range waiting {
