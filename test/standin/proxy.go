@@ -23,7 +23,7 @@ type Proxy struct {
 	credentials string // what it wants in Proxy-Authorization, empty for nothing
 	server      *http.Server
 	ended       chan struct{}
-	stop        context.Context //nolint:containedctx // it ends the tunnels with the server
+	stop        context.Context // it ends the tunnels
 	cancel      context.CancelFunc
 	tunnels     sync.WaitGroup
 
