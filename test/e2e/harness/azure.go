@@ -60,12 +60,23 @@ func (a *Azure) Bind(ctx context.Context) error {
 	binding := RoleBinding(RoleName, map[string]any{
 		"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": a.ObjectID,
 	})
-	binding["metadata"].(map[string]any)["name"] = RoleName + "-" + a.scenario.Name
+	binding["metadata"].(map[string]any)["name"] = a.binding()
 	if err := w.API.Create(ctx, rbac+Namespace+"/rolebindings", binding); err != nil {
 		return err
 	}
 	return w.authorized(ctx, map[string]any{"user": a.ObjectID}, "batch", "jobs", "create")
 }
+
+// Unbind takes the Role away again, and waits until that counts.
+func (a *Azure) Unbind(ctx context.Context) error {
+	w := a.scenario.World
+	if err := w.API.Delete(ctx, rbac+Namespace+"/rolebindings/"+a.binding(), "Background"); err != nil {
+		return err
+	}
+	return w.may(ctx, false, map[string]any{"user": a.ObjectID}, "batch", "jobs", "create")
+}
+
+func (a *Azure) binding() string { return RoleName + "-" + a.scenario.Name }
 
 // FromPipelines makes it a job of Azure Pipelines with a service connection.
 func (a *Azure) FromPipelines() {

@@ -45,8 +45,9 @@ type Rule struct {
 	first sync.Once
 }
 
-// NewProxy starts a proxy for the cluster's API server.
-func NewProxy(c *cluster.Cluster) (*Proxy, error) {
+// NewProxy starts a proxy for the cluster's API server. Its certificate is good
+// for the loopback, and for the other names.
+func NewProxy(c *cluster.Cluster, names ...string) (*Proxy, error) {
 	upstream, err := url.Parse(c.Server())
 	if err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func NewProxy(c *cluster.Cluster) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	certificate, err := ca.Server()
+	certificate, err := ca.Server(names...)
 	if err != nil {
 		return nil, err
 	}

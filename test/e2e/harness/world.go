@@ -93,7 +93,10 @@ func NewWorld(ctx context.Context, c *cluster.Cluster, program, dir string) (*Wo
 	if err := api.Create(ctx, rbac+Namespace+"/roles", Role(RoleName)); err != nil {
 		return nil, err
 	}
-	if err := api.Create(ctx, rbac+Namespace+"/rolebindings", RoleBinding(RoleName, group)); err != nil {
+	// The name of the documentation is left to those who follow it.
+	binding := RoleBinding(RoleName, group)
+	binding["metadata"].(map[string]any)["name"] = RunnersNamespace
+	if err := api.Create(ctx, rbac+Namespace+"/rolebindings", binding); err != nil {
 		return nil, err
 	}
 	anybody := map[string]any{"user": "anybody", "groups": []any{"system:serviceaccounts:" + RunnersNamespace}}
@@ -126,6 +129,11 @@ func (w *World) Grant(ctx context.Context, role Object, namespace, account strin
 // authorized waits until the API server acts on a RoleBinding, which takes it a
 // moment.
 func (w *World) authorized(ctx context.Context, who map[string]any, group, resource, verb any) error {
+	return w.may(ctx, true, who, group, resource, verb)
+}
+
+// may waits until somebody is allowed something, or is not any more.
+func (w *World) may(ctx context.Context, allowed bool, who map[string]any, group, resource, verb any) error {
 	spec := map[string]any{
 		"resourceAttributes": map[string]any{"namespace": Namespace, "verb": verb, "group": group, "resource": resource},
 	}
@@ -136,7 +144,7 @@ func (w *World) authorized(ctx context.Context, who map[string]any, group, resou
 		if err != nil {
 			return err
 		}
-		if Member(answer, "status", "allowed") == true {
+		if Member(answer, "status", "allowed") == allowed {
 			return nil
 		}
 		if err := pause(ctx); err != nil {
