@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"regexp"
 
-	"k8s.io/client-go/rest"
-
 	"github.com/aks-oneshot/aks-oneshot/internal/azure"
+	"github.com/aks-oneshot/aks-oneshot/internal/cluster"
 	"github.com/aks-oneshot/aks-oneshot/internal/config"
 	"github.com/aks-oneshot/aks-oneshot/internal/host"
 )
@@ -29,8 +28,8 @@ func defaultAuth(getenv func(string) string) (auth azure.Auth, because string) {
 }
 
 // connectAzure asks Azure for the cluster, and for the credential that its API
-// server wants.
-func (s *session) connectAzure(ctx context.Context, a *config.Azure) (*rest.Config, error) {
+// server wants, and returns a client that has it.
+func (s *session) connectAzure(ctx context.Context, a *config.Azure) (*cluster.Client, error) {
 	auth := azure.Auth(a.Auth)
 	because := "it is the input auth"
 	if !a.AuthGiven {
@@ -54,9 +53,11 @@ func (s *session) connectAzure(ctx context.Context, a *config.Azure) (*rest.Conf
 		return nil, err
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.identity = c
-	return c.Config, nil
+	s.mu.Unlock()
+	return s.client(c.Config, cluster.WithManaged(cluster.Managed{
+		ID: o.Cluster.ID(), ResourceGroup: a.ResourceGroup, Name: a.Cluster, ObjectID: c.ObjectID, AzureRBAC: c.AzureRBAC,
+	}))
 }
 
 // objectID is the Entra object that the API server knows this run as, "" when it

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/aks-oneshot/aks-oneshot/internal/azure"
 	"github.com/aks-oneshot/aks-oneshot/internal/config"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 )
 
 func TestDefaultAuth(t *testing.T) {
@@ -87,5 +90,18 @@ func TestGrantHoldsNothingElse(t *testing.T) {
 	}
 	if text := grant((&session{}).objectID()); text != role {
 		t.Errorf("without an identity:\n%s", text)
+	}
+}
+
+// A Role in the cluster does not help against a refusal of Azure's.
+func TestNoRoleIsShownForWhatAzureRefuses(t *testing.T) {
+	t.Parallel()
+	refused := failure.New(failure.PermissionDenied, "Azure Resource Manager answered HTTP 403")
+	if needsRole(refused) {
+		t.Error("a Role is shown")
+	}
+	call := &oneshot.CallError{Kind: oneshot.Denied, Status: http.StatusForbidden, Err: refused}
+	if !needsRole(failure.New(failure.PermissionDenied, "%w", call)) {
+		t.Error("no Role is shown for what the API server refuses")
 	}
 }

@@ -58,8 +58,8 @@ func grant(objectID string) string {
 
 // needsRole reports whether a run ended because the API server knows who it is
 // and does not allow what it asked for. Without authentication (401) a Role
-// changes nothing.
+// changes nothing, nor where it was Azure that refused.
 func needsRole(err error) bool {
 	call, ok := errors.AsType[*oneshot.CallError](err)
-	return failure.CodeOf(err) == failure.PermissionDenied && (!ok || call.Status != http.StatusUnauthorized)
+	return ok && failure.CodeOf(err) == failure.PermissionDenied && call.Status != http.StatusUnauthorized
 }

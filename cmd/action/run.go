@@ -123,11 +123,7 @@ func (s *session) connect(ctx context.Context, c config.Config, inputs error) (*
 			return nil, inputs
 		}
 		s.begin(connecting, azure.Limit)
-		cfg, err := s.connectAzure(ctx, c.Azure)
-		if err != nil {
-			return nil, err
-		}
-		return s.client(cfg)
+		return s.connectAzure(ctx, c.Azure)
 	}
 	// The kubeconfig is read also with inputs that are wrong: the others are told,
 	// and a secret among them is known for one only by the kubeconfig.
@@ -141,12 +137,12 @@ func (s *session) connect(ctx context.Context, c config.Config, inputs error) (*
 
 // client returns a client for a cluster. From here on no secret of the connection
 // comes out of the host.
-func (s *session) client(cfg *rest.Config) (*cluster.Client, error) {
+func (s *session) client(cfg *rest.Config, options ...cluster.Option) (*cluster.Client, error) {
 	if server, err := url.Parse(cfg.Host); err == nil {
 		s.know(func(r *report.Report) { r.Facts.Cluster = server.Host })
 	}
-	return cluster.New(cfg, cluster.WithVersion(userAgentVersion()),
-		cluster.WithMask(s.host.Mask), cluster.WithNotify(s.host.Log))
+	return cluster.New(cfg, append(options, cluster.WithVersion(userAgentVersion()),
+		cluster.WithMask(s.host.Mask), cluster.WithNotify(s.host.Log))...)
 }
 
 // userAgentVersion is the version as it is told to servers.

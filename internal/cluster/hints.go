@@ -23,7 +23,8 @@ type hints interface {
 	unresolved(host string) string
 	// unanswered is for an address that does not answer.
 	unanswered(host string, address netip.Addr) string
-	// denied is for what the API server refuses: HTTP 401 or 403.
+	// denied is what can be done about what the API server refuses, HTTP 401 or
+	// 403: a sentence of its own.
 	denied(call call, code int) string
 }
 
@@ -39,13 +40,6 @@ func hinted(err error, hint string) error {
 		return err
 	}
 	return fmt.Errorf("%w; %s", err, hint)
-}
-
-func withHint(text, hint string) string {
-	if hint == "" {
-		return text
-	}
-	return text + "; " + hint
 }
 
 // proxyRefused explains a proxy that does not make the connection.

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -121,7 +122,7 @@ func TestTextsOnRefusals(t *testing.T) {
 		} {
 			c := clientFor(t, publicName, option)
 			err := c.statusError(call{verb: s.verb, resource: jobs, namespace: "fdai-runtime", name: "x"}, s.code, http.Header{}, testdata(t, "status/"+s.file+".json"))
-			_, _ = fmt.Fprintf(&b, "# %s, %s\n%s\n\n", s.verb, s.file, err)
+			_, _ = fmt.Fprintf(&b, "# %s, %s\n%s\n%s\n\n", s.verb, s.file, err, err.Fix)
 		}
 		return b.String()
 	})
@@ -190,7 +191,10 @@ func TestManagedClusterOverTheNetwork(t *testing.T) {
 	}), nil)
 	m := WithManaged(byToken)
 	_, err := connect(t, s.config(), m).Job(t.Context(), testNamespace, testName)
-	wantCallError(t, err, oneshot.Denied, "(HTTP 401): Unauthorized; the API server does not accept the Entra token of object "+objectID)
+	wantCallError(t, err, oneshot.Denied, "(HTTP 401): Unauthorized")
+	if denied, ok := errors.AsType[*oneshot.CallError](err); !ok || !strings.HasPrefix(denied.Fix, "The API server does not accept the Entra token of object "+objectID) {
+		t.Errorf("what can be done: %+v", denied)
+	}
 
 	cfg := s.config()
 	cfg.CAData = nil

@@ -93,14 +93,14 @@ func (m managed) unanswered(host string, address netip.Addr) string {
 func (m managed) denied(call call, code int) string {
 	switch {
 	case m.ObjectID == "" && code == http.StatusUnauthorized:
-		return "the API server does not accept the credential that Azure Resource Manager handed out: run again, in case the cluster's certificates are being rotated"
+		return "The API server does not accept the credential that Azure Resource Manager handed out: run again, in case the cluster's certificates are being rotated"
 	case m.ObjectID == "":
 		return ""
 	case code == http.StatusUnauthorized:
-		return "the API server does not accept the Entra token of object " + m.ObjectID + ": the cluster takes tokens of another tenant than tenant-id, or none of Entra at all (" +
+		return "The API server does not accept the Entra token of object " + m.ObjectID + ": the cluster takes tokens of another tenant than tenant-id, or none of Entra at all (" +
 			m.show("aadProfile") + "), or the clock of this runner is wrong"
 	}
-	hint := fmt.Sprintf("the API server knows this run as the Entra object %s: in namespace %s, bind a Role that allows %s on %s to it (kind User)", m.ObjectID, call.namespace, call.verb, call.resource)
+	hint := fmt.Sprintf("The API server knows this run as the Entra object %s: in namespace %s, bind a Role that allows %s on %s to it (kind User)", m.ObjectID, call.namespace, call.verb, call.resource)
 	if m.AzureRBAC {
 		hint += `, or assign it the role "Azure Kubernetes Service RBAC Writer" on ` + m.ID + "/namespaces/" + call.namespace
 	}

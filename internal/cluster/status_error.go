@@ -40,11 +40,10 @@ func (c *Client) statusMeaning(call call, code int, status metav1.Status) *onesh
 	if message == "" {
 		message = strings.TrimSpace(fmt.Sprintf("%s %s", http.StatusText(code), c.clean(string(status.Reason), maxForeign)))
 	}
-	kind := kindOf(call, code, status)
-	if kind == oneshot.Denied {
-		message = withHint(message, c.hints().denied(call, code))
+	err := call.failed(kindOf(call, code, status), code, errors.New(message))
+	if err.Kind == oneshot.Denied {
+		err.Fix = c.hints().denied(call, code)
 	}
-	err := call.failed(kind, code, errors.New(message))
 	err.Reason = c.clean(string(status.Reason), maxForeign)
 	return err
 }

@@ -50,9 +50,9 @@ func Meanings() []Meaning { return slices.Clone(meanings) }
 var meanings = []Meaning{
 	{ConfigInvalid, "An input is missing, malformed, or contradicts another one, or the CronJob has not the shape that the contract needs.", "Correct the input or field that the message names; nothing was changed."},
 	{ContextIncomplete, "The context has no pinned digest or identity binding for this template.", "Add the template to the context from the reviewed deployment."},
-	{CredentialFailed, "Reserved, this version never reports it: no credential for the cluster could be had.", "Follow the message; it shows what the identity provider answered."},
-	{ClusterUnreachable, "The API server could not be reached or its certificate could not be verified.", "Check the server name, the network path and the CA in the kubeconfig."},
-	{PermissionDenied, "The API server refused a request by authorization.", "Grant the verb on the resource that the message names; the README has the whole Role."},
+	{CredentialFailed, "No credential for the cluster could be had: no id token, no token of Entra, or none that Azure Resource Manager accepts.", "Follow the message, which has what was answered and the command that mends it; docs/credentials.md explains each."},
+	{ClusterUnreachable, "The API server could not be reached or its certificate could not be verified, or Azure has no such cluster, or not one that runs.", "Follow the message; without Azure, check the server name, the network path and the CA in the kubeconfig."},
+	{PermissionDenied, "The API server or Azure Resource Manager refused a request by authorization.", "Grant what the message names: a verb on a resource (the README has the whole Role), or a role in Azure."},
 	{TemplateUnavailable, "The CronJob could not be read.", "Check its name and namespace and that the cluster is the right one."},
 	{TemplateDrift, "The live CronJob is not the one that was reviewed.", "Deploy the reviewed CronJob again, or review the change and pin its digest."},
 	{SuspensionChanged, "The CronJob is suspended when it should not be, or the other way round.", "Suspend or resume the CronJob, or change require-suspended."},

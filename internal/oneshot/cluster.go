@@ -72,6 +72,8 @@ type CallError struct {
 	Reason string
 	// RetryAfter is how long the server asked to wait, 0 when it did not.
 	RetryAfter time.Duration
+	// Fix says what the reader can do, where that is more than the kind says.
+	Fix string
 	// Err is what the server said or how the request failed.
 	Err error
 }

@@ -425,3 +425,18 @@ func TestAJobOfAnotherRunThatIsStillRunningIsNotRefused(t *testing.T) {
 		}
 	})
 }
+
+// An adapter that knows better than the kind what can be done says so.
+func TestAnAdaptersAdviceGoesBeforeTheGeneralOne(t *testing.T) {
+	t.Parallel()
+	r := &run{Engine: &Engine{}, caller: t.Context()}
+	for _, status := range []int{401, 403} {
+		call := &CallError{Verb: "get", Resource: "jobs.batch", Namespace: "n", Kind: Denied, Status: status, Err: errors.New("no")}
+		general, _ := errors.AsType[*failure.Error](r.callFailure(failure.ReadbackFailed, call))
+		call.Fix = "Ask somebody else"
+		advised, _ := errors.AsType[*failure.Error](r.callFailure(failure.ReadbackFailed, call))
+		if general == nil || general.Fix == "" || advised == nil || advised.Fix != call.Fix || advised.Code != failure.PermissionDenied {
+			t.Errorf("HTTP %d: %v, with advice %v", status, general, advised)
+		}
+	}
+}

@@ -1,7 +1,9 @@
 package oneshot
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
@@ -67,12 +69,7 @@ func (r *run) callFailure(code failure.Code, err error) error {
 	if errors.As(err, &call) {
 		switch call.Kind {
 		case Denied:
-			if call.Status == unauthorized {
-				return failure.New(failure.PermissionDenied, "%w", err).
-					WithFix("The API server does not accept the credential: check that it is this cluster's and has not expired")
-			}
-			return failure.New(failure.PermissionDenied, "%w", err).
-				WithFix("Grant the verb %s on %s in namespace %s to the identity of this run", call.Verb, call.Resource, call.Namespace)
+			return failure.New(failure.PermissionDenied, "%w", err).WithFix("%s", cmp.Or(call.Fix, fixDenied(call)))
 		case Unreachable:
 			return failure.New(failure.ClusterUnreachable, "%w", err)
 		}
@@ -82,6 +79,13 @@ func (r *run) callFailure(code failure.Code, err error) error {
 		e = e.WithFix("The API server is busy: run again later, or give a longer timeout")
 	}
 	return e
+}
+
+func fixDenied(call *CallError) string {
+	if call.Status == unauthorized {
+		return "The API server does not accept the credential: check that it is this cluster's and has not expired"
+	}
+	return fmt.Sprintf("Grant the verb %s on %s in namespace %s to the identity of this run", call.Verb, call.Resource, call.Namespace)
 }
 
 // storeFailure tells a store's failure. Only one that says what it is goes
