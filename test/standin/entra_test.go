@@ -76,6 +76,13 @@ func TestEntraRefuses(t *testing.T) {
 		"issuer's keys": {func(_ *testing.T, a *standin.Azure, _ *request) {
 			a.GitHub.On(func(*http.Request) bool { return true }, -1, standin.HTML(503))
 		}, 401, "invalid_client", 50166, []string{"503"}},
+		"issuer's document": {func(_ *testing.T, a *standin.Azure, _ *request) {
+			a.GitHub.On(func(*http.Request) bool { return true }, -1,
+				standin.Status(200, `{"issuer": "https://token.example", "jwks_uri": "`+a.GitHub.URL+`/.well-known/jwks"}`))
+		}, 401, "invalid_client", 50166, []string{"https://token.example"}},
+		"issuer's key": {func(_ *testing.T, a *standin.Azure, _ *request) {
+			a.GitHub.On(func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/jwks") }, -1, standin.Status(200, `{"keys": []}`))
+		}, 401, "invalid_client", 700027, []string{"no key of this id"}},
 		"just created": {func(_ *testing.T, a *standin.Azure, _ *request) {
 			a.Entra.ChangeApp(standin.TenantID, standin.ClientID, func(app *standin.App) { app.NotYet = 1 })
 		}, 401, "invalid_client", 700213, nil},
@@ -108,6 +115,27 @@ func TestEntraRefuses(t *testing.T) {
 				t.Errorf("%d tokens were issued", n)
 			}
 		})
+	}
+}
+
+func TestEntraWantsAForm(t *testing.T) {
+	t.Parallel()
+	a := start(t)
+	c, address, form := client(t, a), a.Entra.AuthorityHost()+standin.TenantID+"/oauth2/v2.0/token", tokenForm(idToken(t, a)).Encode()
+	for name, got := range map[string]answer{
+		"JSON":     do(t, c, http.MethodPost, address, form, "Content-Type", "application/json"),
+		"no type":  do(t, c, http.MethodPost, address, form),
+		"a query":  do(t, c, http.MethodPost, address+"?"+form, form, "Content-Type", "application/x-www-form-urlencoded"),
+		"rubbish":  do(t, c, http.MethodPost, address, "%zz", "Content-Type", "application/x-www-form-urlencoded"),
+		"no POST":  do(t, c, http.MethodGet, address+"?"+form, ""),
+		"a suffix": do(t, c, http.MethodPost, address+"/x", form, "Content-Type", "application/x-www-form-urlencoded"),
+	} {
+		if got.Status < 400 || got.Status > 405 {
+			t.Errorf("%s: %d %s", name, got.Status, got.Body)
+		}
+	}
+	if n := len(a.Entra.Issued()); n != 0 {
+		t.Errorf("%d tokens were issued", n)
 	}
 }
 
