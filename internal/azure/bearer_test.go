@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -91,7 +92,7 @@ func numbered(tokensThere int, reason error) *tokens {
 		if n++; n > tokensThere {
 			return azcore.AccessToken{}, reason
 		}
-		return azcore.AccessToken{Token: fmt.Sprint(n), ExpiresOn: time.Now().Add(time.Hour)}, nil
+		return azcore.AccessToken{Token: strconv.Itoa(n), ExpiresOn: time.Now().Add(time.Hour)}, nil
 	}}
 }
 

@@ -161,7 +161,7 @@ func fakeAz(t *testing.T, script string) string {
 	t.Helper()
 	dir := t.TempDir()
 	if script != "" {
-		if err := os.WriteFile(filepath.Join(dir, "az"), []byte("#!/bin/sh\n"+script), 0o700); err != nil { //nolint:gosec // It is a program.
+		if err := os.WriteFile(filepath.Join(dir, "az"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,8 +3,8 @@ package azure
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -28,7 +28,7 @@ func (h *hub) ask(ctx context.Context) (string, error) {
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
 	}
-	return fmt.Sprint(n), fail
+	return strconv.Itoa(n), fail
 }
 
 func next(t *testing.T, k *idTokens) string {

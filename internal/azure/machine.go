@@ -51,7 +51,7 @@ const maxTokenFile = 64 << 10
 // tells in a text of its own, if at all.
 func (l *login) checkTokenFile() error {
 	name := l.options.Getenv("AZURE_FEDERATED_TOKEN_FILE")
-	what := ""
+	var what string
 	info, err := os.Stat(name)
 	switch {
 	case err != nil:

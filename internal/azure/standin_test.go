@@ -122,8 +122,8 @@ func (w *world) idToken(ctx context.Context, audience string) (string, error) {
 	var answer struct {
 		Value string `json:"value"`
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil || answer.Value == "" {
-		return "", fmt.Errorf("GitHub answered HTTP %d: %v", resp.StatusCode, err)
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return "", fmt.Errorf("GitHub answered HTTP %d: %w", resp.StatusCode, err)
 	}
 	w.mask(answer.Value)
 	return answer.Value, nil
@@ -219,4 +219,46 @@ func TestMain(m *testing.M) {
 		return new(net.Dialer).DialContext(ctx, "udp", server.LocalAddr().String())
 	}}
 	os.Exit(m.Run())
+}
+
+// azPrints is what az account get-access-token prints.
+func (w *world) azPrints(audience string) string {
+	w.t.Helper()
+	token, err := w.issueFor(audience)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	expires := time.Now().Add(time.Hour)
+	printed, err := json.MarshalIndent(map[string]any{
+		"accessToken": token, "expiresOn": expires.Format("2006-01-02 15:04:05.000000"), "expires_on": expires.Unix(),
+		"subscription": standin.SubscriptionID, "tenant": standin.TenantID, "tokenType": "Bearer",
+	}, "", "  ")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return string(printed)
+}
+
+// issueFor has Entra issue a token, by its endpoint for managed identities.
+func (w *world) issueFor(audience string) (string, error) {
+	identity := w.Entra.NewIdentity(standin.TenantID, standin.ClientID)
+	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, identity.Endpoint+"?api-version=2019-08-01&resource="+url.QueryEscape(audience), http.NoBody)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("X-Identity-Header", identity.Header)
+	transport := w.Authority.Transport()
+	defer transport.CloseIdleConnections()
+	resp, err := transport.RoundTrip(req)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var answer struct {
+		Token string `json:"access_token"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return "", fmt.Errorf("HTTP %d: %w", resp.StatusCode, err)
+	}
+	return answer.Token, nil
 }
