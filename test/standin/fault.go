@@ -96,21 +96,42 @@ func Hang() Answer {
 	}
 }
 
-// Drop ends the connection without an answer.
+// Drop ends the connection without an answer, as a cable that is pulled. With
+// HTTP/2 that ends the requests that are beside it on the connection too, if there
+// are any by then; see [Abort].
 func Drop() Answer {
 	return func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { cut(r) }
 }
 
+// Abort ends the request without an answer, and no other: with HTTP/2 it resets
+// the stream (RFC 9113 section 6.4), with HTTP/1.1 it ends the connection.
+func Abort() Answer {
+	return func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
+}
+
 // CutBody sends a header that promises a longer body, some of it, and then ends
-// the connection.
+// the connection as Drop does.
 func CutBody() Answer {
 	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("Content-Length", "4096")
-		_, _ = w.Write([]byte(`{"value": "`))
-		_ = http.NewResponseController(w).Flush()
+		beginBody(w)
 		cut(r)
 	}
+}
+
+// AbortBody sends a header that promises a longer body, some of it, and then ends
+// the request as Abort does.
+func AbortBody() Answer {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		beginBody(w)
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func beginBody(w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", "4096")
+	_, _ = w.Write([]byte(`{"value": "`))
+	_ = http.NewResponseController(w).Flush()
 }
 
 // Slow gives the stand-in's own answer late.

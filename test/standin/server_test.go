@@ -88,9 +88,11 @@ func TestFaults(t *testing.T) {
 			"huge": {standin.Huge(3 << 20), func(a answer, err error) bool {
 				return err == nil && len(a.Body) > 3<<20 && strings.HasSuffix(string(a.Body), `"}`)
 			}},
-			"drop": {standin.Drop(), func(_ answer, err error) bool { return err != nil }},
-			"cut":  {standin.CutBody(), func(a answer, err error) bool { return err != nil && a.Status == 200 }},
-			"slow": {standin.Slow(time.Millisecond), func(a answer, err error) bool { return err == nil && string(a.Body) == "hello over "+proto }},
+			"drop":       {standin.Drop(), func(_ answer, err error) bool { return err != nil }},
+			"cut":        {standin.CutBody(), func(a answer, err error) bool { return err != nil && a.Status == 200 }},
+			"abort":      {standin.Abort(), func(_ answer, err error) bool { return err != nil }},
+			"abort body": {standin.AbortBody(), func(a answer, err error) bool { return err != nil && a.Status == 200 }},
+			"slow":       {standin.Slow(time.Millisecond), func(a answer, err error) bool { return err == nil && string(a.Body) == "hello over "+proto }},
 		} {
 			// A transport repeats a GET by itself when a connection breaks.
 			s.On(standin.PathEnds("/IT"), -1, tt.fault)
@@ -104,6 +106,55 @@ func TestFaults(t *testing.T) {
 			if got, err := try(t, c, s.URL+"/it"); err != nil || string(got.Body) != "hello over "+proto {
 				t.Errorf("%s, %s: afterwards %d %q, %v", proto, name, got.Status, got.Body, err)
 			}
+		}
+	}
+}
+
+// Drop ends what is beside it on an HTTP/2 connection, Abort does not.
+func TestFaultsBesideARequest(t *testing.T) {
+	t.Parallel()
+	a := authority(t)
+	for name, tt := range map[string]struct {
+		fault standin.Answer
+		alone bool
+	}{
+		"drop": {standin.Drop(), false}, "cut body": {standin.CutBody(), false},
+		"abort": {standin.Abort(), true}, "abort body": {standin.AbortBody(), true},
+	} {
+		s, c := hello(t, a), clients(t, a)["HTTP/2.0"]
+		release, beside := make(chan struct{}), make(chan error)
+		s.On(standin.PathEnds("/beside"), -1, func(w http.ResponseWriter, r *http.Request, own http.Handler) {
+			select {
+			case <-release:
+				own.ServeHTTP(w, r)
+			case <-r.Context().Done():
+			}
+		})
+		s.On(standin.PathEnds("/it"), -1, tt.fault)
+		if _, err := try(t, c, s.URL); err != nil { // There is a connection now.
+			t.Fatal(err)
+		}
+		go func() {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/beside", strings.NewReader("once"))
+			if err == nil {
+				var response *http.Response
+				if response, err = c.Do(r); err == nil {
+					err = response.Body.Close()
+				}
+			}
+			beside <- err
+		}()
+		for len(s.Requests()) < 2 {
+			time.Sleep(time.Millisecond)
+		}
+		if _, err := try(t, c, s.URL+"/it"); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		if tt.alone {
+			close(release)
+		}
+		if err := <-beside; (err == nil) != tt.alone {
+			t.Errorf("%s: the request beside it: %v", name, err)
 		}
 	}
 }
