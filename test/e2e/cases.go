@@ -14,8 +14,8 @@ package e2e
 type Case struct {
 	// Met is what they met, Right what is to happen.
 	Met, Right string
-	// Tests are the names of tests by the folder of their package, from the root
-	// of the tree.
+	// Tests are the names of tests, or of subtests (Test/sub), by the folder of
+	// their package, from the root of the tree.
 	Tests map[string][]string
 }
 
@@ -23,10 +23,12 @@ const (
 	endToEnd = "test/e2e"
 	engine   = "internal/oneshot"
 	adapter  = "internal/cluster"
+	entra    = "internal/azure"
+	handed   = "internal/kubeconfig"
 )
 
-// Cases are those of running an execution.
-var Cases = []Case{
+// Execution are the cases of running an execution.
+var Execution = []Case{
 	{
 		Met:   "A wait for completion hangs for ever when the Job fails.",
 		Right: "Both terminal conditions end the wait.",
@@ -98,6 +100,42 @@ var Cases = []Case{
 		Tests: map[string][]string{
 			endToEnd: {"TestJobBeingDeleted"},
 			engine:   {"TestAJobThatIsBeingDeletedIsVanishing"},
+		},
+	},
+}
+
+// Credentials are the cases of getting to an authenticated connection.
+var Credentials = []Case{
+	{
+		Met:   "The kubeconfig needs an exec plugin that the container lacks.",
+		Right: "Never needed: tokens are set directly.",
+		Tests: map[string][]string{
+			endToEnd: {"TestOIDCPluginIsNotRun", "TestOIDCChain"},
+			handed:   {"TestPlugins"},
+		},
+	},
+	{
+		Met:   "\"No such host\" for a private cluster.",
+		Right: "Says that the API server's name is private and what to do.",
+		Tests: map[string][]string{
+			endToEnd: {"TestOIDCFailures/private-name"},
+			adapter:  {"TestTextsOnConnections"},
+		},
+	},
+	{
+		Met:   "The token expires during a long Job.",
+		Right: "Tokens are renewed from a fresh id token; a wait of 3 hours works.",
+		Tests: map[string][]string{
+			endToEnd: {"TestOIDCTokensOfTwentySeconds", "TestOIDCEntraIsDownForAWhile"},
+			entra:    {"TestATokenIsRenewedAheadAndInTheBackground", "TestATokenIsAlwaysGood"},
+		},
+	},
+	{
+		Met:   "AADSTS700213: no matching federated credential.",
+		Right: "The message shows issuer, subject and audience of the id token, and the command that makes the credential.",
+		Tests: map[string][]string{
+			endToEnd: {"TestOIDCFailures/no-federated-credential", "TestOIDCNewCredential"},
+			entra:    {"TestFailures/entra-700213-environment", "TestFailures/entra-700213-immutable"},
 		},
 	},
 }

@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,7 +17,7 @@ func TestCasesNameTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range Cases {
+	for _, c := range slices.Concat(Execution, Credentials) {
 		if len(c.Tests[endToEnd]) == 0 {
 			t.Errorf("no end-to-end test: %s", c.Met)
 		}
@@ -34,7 +35,9 @@ func TestCasesNameTests(t *testing.T) {
 				source.Write(b)
 			}
 			for _, name := range names {
-				if !strings.Contains(source.String(), "\nfunc "+name+"(t *testing.T)") {
+				test, sub, _ := strings.Cut(name, "/")
+				if !strings.Contains(source.String(), "\nfunc "+test+"(t *testing.T)") ||
+					sub != "" && !strings.Contains(source.String(), `"`+sub+`"`) {
 					t.Errorf("%s has no test %s", folder, name)
 				}
 			}

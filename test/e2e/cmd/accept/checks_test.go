@@ -120,7 +120,7 @@ false binary_size: not measured`
 func testEvents(t *testing.T) string {
 	t.Helper()
 	var b strings.Builder
-	for _, c := range e2e.Cases {
+	for _, c := range e2e.Execution {
 		for folder, names := range c.Tests {
 			for _, name := range names {
 				fmt.Fprintf(&b, `{"Action":"output","Package":"%s/%s","Test":"%s","Output":"quiet\n"}`+"\n", modulePath, folder, name)
@@ -161,7 +161,7 @@ func TestResults(t *testing.T) {
 		"case is gone": {
 			strings.ReplaceAll(all, `"TestJobBeingDeleted"`, `"TestAnother"`), true, "field case", "",
 		},
-		"nothing": {"", true, "make test (race, shuffled)" + strings.Repeat(", field case", len(e2e.Cases)), ""},
+		"nothing": {"", true, "make test (race, shuffled)" + strings.Repeat(", field case", len(e2e.Execution)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -171,7 +171,7 @@ func TestResults(t *testing.T) {
 				t.Fatal(err)
 			}
 			var failed []string
-			for _, l := range r.lines(c.passed) {
+			for _, l := range append(r.lines("make test (race, shuffled)", c.passed), r.fieldCases(e2e.Execution)...) {
 				if !l.ok {
 					name, _, _ := strings.Cut(l.figure, ": ")
 					failed = append(failed, name)
@@ -186,7 +186,9 @@ func TestResults(t *testing.T) {
 
 func TestCommandLine(t *testing.T) {
 	t.Parallel()
-	for args, want := range map[string]int{"-only=nothing": 2, "-no": 2, "-help": 0} {
+	for args, want := range map[string]int{
+		"-only=nothing": 2, "-suite=nothing": 2, "-suite=credentials -only=vectors": 2, "-no": 2, "-help": 0,
+	} {
 		if have := realMain(t.Context(), strings.Fields(args), io.Discard, io.Discard); have != want {
 			t.Errorf("accept %s ends with %d, want %d", args, have, want)
 		}
@@ -194,13 +196,13 @@ func TestCommandLine(t *testing.T) {
 }
 
 func TestVerdict(t *testing.T) {
+	t.Parallel()
 	good := func(context.Context, *tree) ([]line, error) {
 		return []line{{ok: true, figure: "f", value: "v", goal: "g"}}, nil
 	}
 	bad := func(context.Context, *tree) ([]line, error) { return []line{{figure: "f", value: "v", goal: "g"}}, nil }
 	broken := func(context.Context, *tree) ([]line, error) { return nil, errors.New("no compiler") }
 	empty := func(context.Context, *tree) ([]line, error) { return nil, nil }
-	defer func(all []check) { checks = all }(checks)
 	for _, c := range []struct {
 		checks []check
 		status int
@@ -211,9 +213,8 @@ func TestVerdict(t *testing.T) {
 		{[]check{{"a", broken}, {"b", good}}, 1, "no compiler"},
 		{[]check{{"a", empty}}, 1, "nothing was measured"},
 	} {
-		checks = c.checks
 		var out bytes.Buffer
-		status := accept(t.Context(), &tree{stderr: io.Discard}, []string{"a", "b"}, &out)
+		status := accept(t.Context(), &tree{stderr: io.Discard}, c.checks, &out)
 		if status != c.status || !strings.Contains(out.String(), c.says) {
 			t.Errorf("status %d, want %d, and %q in\n%s", status, c.status, c.says, out.String())
 		}

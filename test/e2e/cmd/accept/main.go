@@ -1,9 +1,13 @@
-// Command accept shows, figure by figure, what the execution promises, and ends
-// with 0 only when all of it holds. It runs every test and every check and takes
-// the better part of an hour on two processors.
+// Command accept shows, figure by figure, what a part of the product promises,
+// and ends with 0 only when all of it holds. The parts are the suites:
 //
-// -only=vectors,matrix,tests,lint,bench runs a part of it, for development; the
-// exit status then says nothing of the rest.
+//   - execution: running a Job. It runs every test and every check and takes the
+//     better part of an hour on two processors.
+//   - credentials: the way from a workflow's id token to the API server. It runs
+//     what is about that, and takes some minutes.
+//
+// -only=NAME,NAME runs some of a suite's checks, for development; the exit status
+// then says nothing of the rest.
 package main
 
 import (
@@ -12,6 +16,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -36,45 +41,70 @@ type check struct {
 	run  func(context.Context, *tree) ([]line, error)
 }
 
-// The cheap ones come first.
-var checks = []check{
-	{"vectors", vectors},
-	{"matrix", matrix},
-	{"lint", lint},
-	{"tests", tests},
-	{"bench", bench},
+// suites are what can be accepted. The cheap checks come first.
+var suites = map[string][]check{
+	"execution": {
+		{"vectors", vectors},
+		{"matrix", matrix},
+		{"lint", lint},
+		{"tests", tests},
+		{"bench", bench},
+	},
+	"credentials": {
+		{"size", size},
+		{"failures", failures},
+		{"chain", chain},
+		{"latency", latency},
+	},
 }
 
 func realMain(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	var names []string
-	for _, c := range checks {
-		names = append(names, c.name)
-	}
 	flags := flag.NewFlagSet("accept", flag.ContinueOnError)
 	flags.SetOutput(stderr)
-	only := flags.String("only", strings.Join(names, ","), "the `parts` to run, of these")
+	suite := flags.String("suite", "execution", "what is accepted: "+strings.Join(slices.Sorted(maps.Keys(suites)), " or "))
+	only := flags.String("only", "", "the `checks` of the suite to run (default: all)")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
 		return 2
 	}
-	wanted := strings.Split(*only, ",")
-	for _, name := range wanted {
-		if !slices.Contains(names, name) {
-			fmt.Fprintf(stderr, "accept: there is no part %q, there are %s\n", name, strings.Join(names, ", "))
-			return 2
-		}
+	checks, err := choose(*suite, *only)
+	if err != nil {
+		fmt.Fprintln(stderr, "accept:", err)
+		return 2
 	}
 	root, err := harness.Root(ctx)
 	if err != nil {
 		fmt.Fprintln(stderr, "accept:", err)
 		return 1
 	}
-	return accept(ctx, &tree{root: root, stderr: stderr}, wanted, stdout)
+	return accept(ctx, &tree{root: root, stderr: stderr}, checks, stdout)
 }
 
-// accept runs the wanted checks, all of them even when one fails.
-func accept(ctx context.Context, t *tree, wanted []string, stdout io.Writer) int {
+// choose returns the checks of a suite, all of them or those that are named.
+func choose(suite, only string) ([]check, error) {
+	all, ok := suites[suite]
+	if !ok {
+		return nil, fmt.Errorf("there is no suite %q, there are %s", suite, strings.Join(slices.Sorted(maps.Keys(suites)), ", "))
+	}
+	if only == "" {
+		return all, nil
+	}
+	var names []string
+	for _, c := range all {
+		names = append(names, c.name)
+	}
+	wanted := strings.Split(only, ",")
+	for _, name := range wanted {
+		if !slices.Contains(names, name) {
+			return nil, fmt.Errorf("there is no check %q, there are %s", name, strings.Join(names, ", "))
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c check) bool { return !slices.Contains(wanted, c.name) }), nil
+}
+
+// accept runs the checks, all of them even when one fails.
+func accept(ctx context.Context, t *tree, checks []check, stdout io.Writer) int {
 	begin := time.Now()
 	total, failed := 0, 0
 	show := func(l line) {
@@ -85,9 +115,6 @@ func accept(ctx context.Context, t *tree, wanted []string, stdout io.Writer) int
 		fmt.Fprintln(stdout, l)
 	}
 	for _, c := range checks {
-		if !slices.Contains(wanted, c.name) {
-			continue
-		}
 		t.say("%s …", c.name)
 		lines, err := c.run(ctx, t)
 		for _, l := range lines {

@@ -21,25 +21,32 @@ const modulePath = "github.com/aks-oneshot/aks-oneshot"
 // tests runs `make test`: every test, with the race detector and in a random
 // order. The field cases are among them.
 func tests(ctx context.Context, t *tree) ([]line, error) {
-	cmd := t.command(ctx, nil, "make", "--keep-going", "test", "TESTFLAGS=-json -count=1")
-	out, err := cmd.StdoutPipe()
+	r, passed, err := t.results(ctx, "make", "--keep-going", "test", "TESTFLAGS=-json -count=1")
 	if err != nil {
 		return nil, err
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
+	return append(r.lines("make test (race, shuffled)", passed), r.fieldCases(e2e.Execution)...), nil
+}
+
+// results runs a command that prints what go test -json does. passed says that
+// the command itself succeeded.
+func (t *tree) results(ctx context.Context, name string, args ...string) (r *results, passed bool, err error) {
+	cmd := t.command(ctx, nil, name, args...)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, false, err
 	}
-	r := newResults(t.stderr)
+	if err := cmd.Start(); err != nil {
+		return nil, false, err
+	}
+	r = newResults(t.stderr)
 	readErr := r.read(out)
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return nil, err
+		return nil, false, err
 	}
-	if readErr != nil {
-		return nil, readErr
-	}
-	return r.lines(err == nil), nil
+	return r, err == nil, readErr
 }
 
 // results are those of tests, by package and name.
@@ -48,13 +55,15 @@ type results struct {
 	outcome  map[test]string
 	output   map[test][]string
 	packages map[string]string
+	// figures are what the tests measured, by name.
+	figures map[string]string
 }
 
 // test is a test, or a package as a whole when name is "".
 type test struct{ pkg, name string }
 
 func newResults(stderr io.Writer) *results {
-	return &results{stderr: stderr, outcome: map[test]string{}, output: map[test][]string{}, packages: map[string]string{}}
+	return &results{stderr: stderr, outcome: map[test]string{}, output: map[test][]string{}, packages: map[string]string{}, figures: map[string]string{}}
 }
 
 // event is what go test -json prints (go doc test2json).
@@ -89,6 +98,7 @@ func (r *results) take(text string) {
 	at := test{e.Package, e.Test}
 	switch e.Action {
 	case "output":
+		r.figure(e.Output)
 		r.output[at] = append(r.output[at], e.Output)
 	case "build-output":
 		r.show(e.Output)
@@ -108,6 +118,21 @@ func (r *results) take(text string) {
 	}
 }
 
+// figure keeps what a test measured: a line "figure: NAME: VALUE".
+func (r *results) figure(text string) {
+	rest, ok := strings.CutPrefix(text, "figure: ")
+	name, value, found := strings.Cut(strings.TrimSpace(rest), ": ")
+	if ok && found {
+		r.figures[name] = value
+	}
+}
+
+// passed reports whether a test, or a subtest, ran and passed. The folder is that
+// of its package.
+func (r *results) passed(folder, name string) bool {
+	return r.outcome[test{modulePath + "/" + folder, name}] == "pass"
+}
+
 // showUnfinished shows what the tests of a package printed that did not come to
 // an end: they crashed, or hung.
 func (r *results) showUnfinished(pkg string) {
@@ -124,7 +149,7 @@ func (r *results) show(text string) {
 }
 
 // lines tells what was found. passed says that the command itself succeeded.
-func (r *results) lines(passed bool) []line {
+func (r *results) lines(what string, passed bool) []line {
 	count := map[string]int{}
 	var skipped []string
 	for t, outcome := range r.outcome {
@@ -140,9 +165,9 @@ func (r *results) lines(passed bool) []line {
 			failedPackages++
 		}
 	}
-	lines := []line{
+	return []line{
 		{
-			ok: passed && count["pass"] > 0 && count["fail"] == 0 && failedPackages == 0, figure: "make test (race, shuffled)",
+			ok: passed && count["pass"] > 0 && count["fail"] == 0 && failedPackages == 0, figure: what,
 			value: fmt.Sprintf("%d passed, %d failed, %d packages", count["pass"], count["fail"], len(r.packages)), goal: "all pass",
 		},
 		{
@@ -150,7 +175,12 @@ func (r *results) lines(passed bool) []line {
 			value: strings.TrimSpace(fmt.Sprintf("%d %s", len(skipped), strings.Join(skipped, " "))), goal: "none",
 		},
 	}
-	for _, c := range e2e.Cases {
+}
+
+// fieldCases tells of cases, one line each.
+func (r *results) fieldCases(cases []e2e.Case) []line {
+	var lines []line
+	for _, c := range cases {
 		lines = append(lines, r.fieldCase(c))
 	}
 	return lines
@@ -162,7 +192,7 @@ func (r *results) fieldCase(c e2e.Case) line {
 	var good, bad []string
 	for folder, names := range c.Tests {
 		for _, name := range names {
-			if r.outcome[test{modulePath + "/" + folder, name}] == "pass" {
+			if r.passed(folder, name) {
 				good = append(good, name)
 			} else {
 				bad = append(bad, folder+"."+name)

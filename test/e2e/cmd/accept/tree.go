@@ -15,6 +15,8 @@ import (
 type tree struct {
 	root   string
 	stderr io.Writer
+	// units are the results of tests that an earlier check ran, for a later one.
+	units *results
 }
 
 func (t *tree) say(format string, args ...any) {
