@@ -385,12 +385,12 @@ func TestConnectRepeatsWhatMayPass(t *testing.T) {
 			w := newWorld(t)
 			arrange(w)
 			w.known(w.connect())
-			more := 1
-			if strings.HasSuffix(name, "cut") && strings.HasPrefix(name, "arm") {
-				more = 2 // Both calls are on the connection that ends.
+			most := 1
+			if strings.HasSuffix(name, "cut") || name == "dropped" {
+				most = 2 // Two requests may be on the connection that ends.
 			}
-			if n, want := len(w.paths()), len(asList(usualRequests()))+more; n != want {
-				t.Errorf("there are %d requests, want %d: %v", n, want, w.paths())
+			if more := len(w.paths()) - len(asList(usualRequests())); more < 1 || more > most {
+				t.Errorf("there are %d requests more than usual: %v", more, w.paths())
 			}
 		})
 	}
