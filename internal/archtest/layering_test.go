@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"internal/config":        {"internal/contract", "internal/failure", "internal/oneshot"},
 	"internal/kubeconfig":    {"internal/failure"},
 	"internal/network":       {"internal/secret"},
-	"internal/cluster":       {"internal/contract", "internal/failure", "internal/kubeconfig", "internal/network", "internal/oneshot", "internal/secret"},
+	"internal/cluster":       {"internal/contract", "internal/escape", "internal/failure", "internal/kubeconfig", "internal/network", "internal/oneshot", "internal/secret"},
 	"internal/azure":         {"internal/escape", "internal/failure", "internal/kubeconfig", "internal/network", "internal/secret"},
 	"internal/host":          {"internal/escape"},
 	"internal/host/github":   {"internal/host", "internal/escape", "internal/failure", "internal/network", "internal/secret"},

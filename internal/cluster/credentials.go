@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/aks-oneshot/aks-oneshot/internal/escape"
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
 	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
@@ -70,10 +71,10 @@ func credentials(cfg *rest.Config, base *url.URL) []string {
 
 // clean makes one short line of a text that others wrote. The client's own
 // credentials are taken out first: a part of one would not be known for it.
-func (c *Client) clean(text string, limit int) string { return shorten(c.secrets.Hide(text), limit) }
+func (c *Client) clean(text string, limit int) string { return escape.Line(c.secrets.Hide(text), limit) }
 
 // foreign is clean for a body that is not the API server's, such as a proxy's
 // page.
 func (c *Client) foreign(body []byte) string {
-	return c.clean(withoutMarkup(c.secrets.Hide(string(body))), maxForeign)
+	return c.clean(escape.Page(c.secrets.Hide(string(body))), maxForeign)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
+	"github.com/aks-oneshot/aks-oneshot/internal/escape"
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 )
 
@@ -62,7 +63,7 @@ func (c *Client) object(call call, body []byte) (contract.Object, error) {
 		return object, nil
 	case err == nil:
 		return nil, errors.New("the answer is not the object that was asked for")
-	case page.Match(body):
+	case escape.IsPage(string(body)):
 		return nil, fmt.Errorf("the answer is not that of a Kubernetes API server: %s", c.foreign(body))
 	}
 	return nil, fmt.Errorf("the answer cannot be read: %w", err)

@@ -31,9 +31,12 @@ var (
 	page   = regexp.MustCompile(`(?i)^\s*<(?:!doctype|html|head|body|\?xml|h1)\b`)
 )
 
-// Page returns the text of an HTML page, and any other text as it is.
+// IsPage reports whether a text is an HTML or XML page.
+func IsPage(text string) bool { return page.MatchString(text) }
+
+// Page returns the text of such a page, and any other text as it is.
 func Page(text string) string {
-	if page.MatchString(text) {
+	if IsPage(text) {
 		return markup.ReplaceAllString(text, " ")
 	}
 	return text
