@@ -71,7 +71,9 @@ func credentials(cfg *rest.Config, base *url.URL) []string {
 
 // clean makes one short line of a text that others wrote. The client's own
 // credentials are taken out first: a part of one would not be known for it.
-func (c *Client) clean(text string, limit int) string { return escape.Line(c.secrets.Hide(text), limit) }
+func (c *Client) clean(text string, limit int) string {
+	return escape.Line(c.secrets.Hide(text), limit)
+}
 
 // foreign is clean for a body that is not the API server's, such as a proxy's
 // page.
