@@ -26,7 +26,9 @@ type bench struct {
 	other *harness.Scenario
 	// sequence and createWait are the kubectls of the two other ways.
 	sequence, createWait *kubectl
-	environment          Environment
+	// kubectlPath and kubelogin are programs; kubelogin is "" when there is none.
+	kubectlPath, kubelogin string
+	environment            Environment
 }
 
 // measure sets everything up, measures, and takes everything away.
@@ -44,32 +46,58 @@ func measure(ctx context.Context, o options, log io.Writer) (result Result, err 
 			err = errors.Join(err, closeErr)
 		}
 	}()
-	if err := b.prepare(ctx); err != nil {
+	if err := b.prepareKubectl(ctx); err != nil {
 		return result, err
+	}
+	if b.has(execution) {
+		if err := b.prepare(ctx); err != nil {
+			return result, err
+		}
+	}
+	if b.has(credentials) {
+		b.prepareKubelogin(ctx)
 	}
 	// What the building and the start left to do is not to be measured.
 	if err := sleep(ctx, 5*time.Second); err != nil {
 		return result, err
 	}
 	b.environment.LoadBefore = load()
-	spans, err := b.rounds(ctx)
-	if err != nil {
-		return result, err
+	var figures []Figure
+	if b.has(execution) {
+		if figures, err = b.execute(ctx); err != nil {
+			return result, err
+		}
 	}
-	waits, err := b.waits(ctx)
-	if err != nil {
-		return result, err
+	if b.has(credentials) {
+		b.say("signing in, %d times", b.n)
+		found, err := b.signIns(ctx)
+		if err != nil {
+			return result, err
+		}
+		figures = append(figures, found.figures()...)
 	}
 	b.environment.LoadAfter = load()
-	events, err := b.stage.Cluster.Audit(ctx, nil)
-	if err != nil {
-		return result, err
-	}
-	figures, err := b.figures(spans, waits, events)
 	return Result{
 		Schema: Schema, Measured: time.Now().UTC().Truncate(time.Second), Environment: b.environment,
 		Rounds: o.n, WaitSeconds: o.wait.Seconds(), Figures: figures, Met: met(figures),
 	}, err
+}
+
+// execute measures the running of Jobs.
+func (b *bench) execute(ctx context.Context) ([]Figure, error) {
+	spans, err := b.rounds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	waits, err := b.waits(ctx)
+	if err != nil {
+		return nil, err
+	}
+	events, err := b.stage.Cluster.Audit(ctx, nil)
+	if err != nil {
+		return nil, err
+	}
+	return b.figures(spans, waits, events)
 }
 
 func (b *bench) say(format string, args ...any) { _, _ = fmt.Fprintf(b.log, format+"\n", args...) }
@@ -100,7 +128,11 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 	if b.meter, err = buildMeasure(ctx, w.Dir); err != nil {
 		return err
 	}
-	return b.prepareKubectl(ctx)
+	if b.sequence, err = newKubectl(ctx, w, b.kubectlPath, "sequence", filepath.Join(w.Dir, "sequence")); err != nil {
+		return err
+	}
+	b.createWait, err = newKubectl(ctx, w, b.kubectlPath, "create-wait", filepath.Join(w.Dir, "create-wait"))
+	return err
 }
 
 func (b *bench) prepareKubectl(ctx context.Context) error {
@@ -123,14 +155,21 @@ func (b *bench) prepareKubectl(ctx context.Context) error {
 		}
 		e.KubectlFrom = "built for this"
 	}
-	if b.sequence, err = newKubectl(ctx, w, path, "sequence", filepath.Join(w.Dir, "sequence")); err != nil {
-		return err
-	}
-	if b.createWait, err = newKubectl(ctx, w, path, "create-wait", filepath.Join(w.Dir, "create-wait")); err != nil {
-		return err
-	}
-	e.Kubectl, err = b.sequence.version(ctx)
+	b.kubectlPath = path
+	e.Kubectl, err = kubectlVersion(ctx, path)
 	return err
+}
+
+// prepareKubelogin builds kubelogin. Where that cannot be, the action is measured
+// alone.
+func (b *bench) prepareKubelogin(ctx context.Context) {
+	b.say("building kubelogin, or taking the one that is there")
+	path, version, err := buildKubelogin(ctx)
+	if err != nil {
+		b.say("kubectl with kubelogin is not measured: %v", err)
+		return
+	}
+	b.kubelogin, b.environment.Kubelogin = path, version
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

@@ -66,6 +66,9 @@ func TestBench(t *testing.T) {
 		// The two reviewed objects and the Job are read, the Job is created and
 		// watched.
 		"run_requests": {5, 5},
+		// An id token and Entra's endpoints for each of two tokens, the two tokens,
+		// and the cluster and its credential.
+		"sign_in_requests": {8, 8},
 		// The watch, at least, and the poll.
 		"wait_requests": {1, 2},
 		"binary_size":   {1, 20},
@@ -122,7 +125,7 @@ func TestCommandLine(t *testing.T) {
 		says   string
 	}{
 		{"-help", 0, "-rounds"}, {"-rounds=0", 2, "-rounds must be"}, {"-wait=1ms", 2, "-wait 1s or more"},
-		{"now", 2, "there are no arguments"}, {"-nonsense", 2, "not defined"},
+		{"now", 2, "there are no arguments"}, {"-nonsense", 2, "not defined"}, {"-parts=x", 2, "there is no part"},
 	} {
 		var stderr strings.Builder
 		status := realMain(t.Context(), []string{c.args}, func(string) string { return "" }, io.Discard, &stderr)

@@ -21,6 +21,9 @@ type Environment struct {
 	// KubectlFrom where it came from.
 	Kubectl     string `json:"kubectl"`
 	KubectlFrom string `json:"kubectl_from"`
+	// Kubelogin is the version of the kubelogin that was compared with, "" where
+	// there was none.
+	Kubelogin string `json:"kubelogin,omitempty"`
 	// LoadBefore and LoadAfter are how many processes were ready to run, as an
 	// average over a minute, -1 where that is not known. What was measured under
 	// a load of others is no measure.

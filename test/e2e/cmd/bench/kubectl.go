@@ -97,11 +97,11 @@ func (k *kubectl) run(ctx context.Context, args ...string) ([]byte, error) {
 	return out, err
 }
 
-// version returns what the program says of itself.
-func (k *kubectl) version(ctx context.Context) (string, error) {
-	out, err := k.run(ctx, "version", "--client", "-o", "json")
+// kubectlVersion returns what a kubectl says of itself.
+func kubectlVersion(ctx context.Context, path string) (string, error) {
+	out, err := exec.CommandContext(ctx, path, "version", "--client", "-o", "json").Output()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s version: %w", path, err)
 	}
 	var v struct{ ClientVersion struct{ GitVersion string } }
 	err = json.Unmarshal(out, &v)

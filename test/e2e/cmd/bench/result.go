@@ -23,10 +23,11 @@ type Result struct {
 // Figure is one thing that was measured, of each way to run a Job.
 type Figure struct {
 	// Name is stable: start_to_create, detection, replay, wait_requests,
-	// run_requests, peak_memory, binary_size.
+	// run_requests, peak_memory, binary_size, sign_in, sign_in_delays,
+	// sign_in_requests.
 	Name  string `json:"name"`
 	Title string `json:"title"`
-	// Unit is ms, MiB or requests.
+	// Unit is ms, MiB, requests, or delays of 100 ms.
 	Unit string `json:"unit"`
 	// Statistic says what stands for the samples: median or max.
 	Statistic string `json:"statistic"`

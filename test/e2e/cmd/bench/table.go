@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -24,16 +25,21 @@ func (r Result) Table() string {
 	}
 	var b strings.Builder
 	e := r.Environment
-	fmt.Fprintf(&b, "\nMedians of %d rounds in turn, least and most in parentheses; requests while waiting: one Job each; memory: the largest of %d.\n",
-		r.Rounds, r.samplesOf("peak_memory"))
-	fmt.Fprintf(&b, "%s/%s, %d processors, %s, Kubernetes %s (node: %s), kubectl %s (%s), load %s\n\n",
-		e.OS, e.Arch, e.CPUs, e.Go, e.Kubernetes, e.Node, e.Kubectl, e.KubectlFrom, e.load())
+	fmt.Fprintf(&b, "\nMedians of %d rounds in turn, least and most in parentheses", r.Rounds)
+	if n := r.samplesOf("peak_memory"); n > 0 {
+		fmt.Fprintf(&b, "; requests while waiting: one Job each; memory: the largest of %d", n)
+	}
+	b.WriteString(".\n")
+	fmt.Fprintf(&b, "%s/%s, %d processors, %s, Kubernetes %s (node: %s), kubectl %s (%s), kubelogin %s, load %s\n\n",
+		e.OS, e.Arch, e.CPUs, e.Go, e.Kubernetes, e.Node, e.Kubectl, e.KubectlFrom, cmp.Or(e.Kubelogin, "none"), e.load())
 	b.WriteString(align(rows))
 	b.WriteString(`
 kubectl       get cronjob, get serviceaccount, get job, create -f, get job every 5 s, with warm caches; its replay
               is the three gets, which a script has to make to find out how things stand.
 create+wait   kubectl create job --from=cronjob/x, kubectl wait --for=condition=complete: nothing is checked or
               recorded, a re-run creates another Job, and a Job that fails keeps it waiting.
+sign-in       in the column of kubectl: kubectl get cronjob with kubelogin (workloadidentity), which is given a
+              kubeconfig and an id token; the action gets both itself.
 `)
 	if r.Met {
 		b.WriteString("\nAll goals are met.\n")
@@ -78,6 +84,9 @@ func (f Figure) cell(s *Series) string {
 }
 
 func (f Figure) number(v float64) string {
+	if f.Unit == "delays" {
+		return fmt.Sprintf("%.2f", v)
+	}
 	if f.Unit == "MiB" || f.Unit == "ms" && v < 10 {
 		return fmt.Sprintf("%.1f", v)
 	}
