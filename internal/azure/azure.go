@@ -128,4 +128,4 @@ func Connect(ctx context.Context, o Options) (*Connection, error) {
 	return nil, f.WithFix("Report this as a bug")
 }
 
-var errLimit = errors.New("it took longer than it may")
+var errLimit = errors.New("there was no time left for it")

@@ -43,9 +43,8 @@ func (l *login) newCredential() (azcore.TokenCredential, error) {
 		}
 		return azidentity.NewManagedIdentityCredential(options)
 	case CLI:
-		return azidentity.NewAzureCLICredential(&azidentity.AzureCLICredentialOptions{
-			TenantID: o.TenantID, Subscription: o.Cluster.Subscription,
-		})
+		// az takes a tenant or a subscription, and the second implies the first.
+		return azidentity.NewAzureCLICredential(&azidentity.AzureCLICredentialOptions{Subscription: o.Cluster.Subscription})
 	}
 	return nil, failure.New(failure.ConfigInvalid, "%q is no way to be known to Entra", o.Auth).At("auth")
 }

@@ -55,7 +55,7 @@ var entraFailures = []failing{
 		"Content-Type", "application/json"))},
 	{"entra-oauth-only", answers(standin.Status(http.StatusBadRequest, `{"error":"invalid_request","error_description":"Not one of Entra's."}`, "Content-Type", "application/json"))},
 	{"entra-429", code(90055)},
-	{"entra-429-soon", code(90055, "Retry-After", "1")},
+	{"entra-429-soon", all(twice, code(90055, "Retry-After", "1"))},
 	{"entra-429-late", code(90055, "Retry-After", "3600")},
 	{"entra-503", code(90033)},
 	{"entra-503-html", answers(standin.HTML(http.StatusServiceUnavailable))},

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/host/github"
 	"github.com/aks-oneshot/aks-oneshot/test/standin"
@@ -57,6 +58,10 @@ func inPod(w *world) {
 // machineFailures are those of what is asked in place of a CI system.
 var machineFailures = []failing{
 	{"github-no-permission", func(w *world) { w.options.IDToken = github.New(io.Discard, func(string) string { return "" }).IDToken }},
+	{"github-hanging-to-the-limit", func(w *world) {
+		w.options.pace.limit = time.Second
+		w.GitHub.On(standin.Any, -1, standin.Hang())
+	}},
 	{"github-elsewhere", func(w *world) { w.options.IDToken = nil }},
 	{"unknown-auth", func(w *world) { w.options.Auth = "password" }},
 	{"pod-no-token-file-variable", all(inPod, without("AZURE_FEDERATED_TOKEN_FILE"))},
@@ -84,10 +89,15 @@ var machineFailures = []failing{
 // SDK reads, so that their tests are not parallel.
 var processFailures = map[string]bool{
 	"pipelines-401": true, "pipelines-404": true, "pipelines-503": true, "pipelines-200-empty": true, "pipelines-200-html": true,
+	"pipelines-200-unnamed": true, "pipelines-404-unnamed": true,
 	"pipelines-unreachable": true, "pipelines-700213": true, "pipelines-700213-entra-issuer": true,
 	"machine-no-identity": true, "machine-other-client": true, "machine-500": true, "machine-200-html": true, "machine-unreachable": true,
-	"az-missing": true, "az-logged-out": true, "az-rubbish": true,
+	"az-missing": true, "az-logged-out": true, "az-rubbish": true, "az-other-tenant": true,
 }
+
+// unnamedConnection is what Azure Pipelines says to a job that does not name the
+// service connection.
+const unnamedConnection = `{"count":151,"value":"There is no explicit reference to service connection 00000000-0000-0000-0000-00000000dead from current stage Deploy.sync.__default."}`
 
 // TestFailuresOfTheProcess is TestFailures for those.
 func TestFailuresOfTheProcess(t *testing.T) {
@@ -113,6 +123,8 @@ func TestFailuresOfTheProcess(t *testing.T) {
 		{"pipelines-503", all(onPipelines, answering(standin.HTML(http.StatusServiceUnavailable)))},
 		{"pipelines-200-empty", all(onPipelines, answering(standin.Empty()))},
 		{"pipelines-200-html", all(onPipelines, answering(standin.HTML(http.StatusOK)))},
+		{"pipelines-200-unnamed", all(onPipelines, answering(standin.Status(http.StatusOK, unnamedConnection)))},
+		{"pipelines-404-unnamed", all(onPipelines, answering(standin.Status(http.StatusNotFound, unnamedConnection)))},
 		{"pipelines-unreachable", all(onPipelines, func(w *world) { w.env["SYSTEM_OIDCREQUESTURI"] = "https://pipelines.missing/oidctoken" })},
 		{"pipelines-700213", all(onPipelines, func(w *world) { w.Pipelines.Change(func(c *standin.Connection) { c.Name = "aks-staging" }) })},
 		{"pipelines-700213-entra-issuer", all(onPipelines, func(w *world) {
@@ -128,6 +140,10 @@ func TestFailuresOfTheProcess(t *testing.T) {
 		{"machine-unreachable", all(onMachine, func(w *world) { w.env["IDENTITY_ENDPOINT"] = "http://127.0.0.1:1/msi/token" })},
 		{"az-missing", atTerminal("")},
 		{"az-logged-out", atTerminal("echo 'ERROR: Please run '\"'az login'\"' to setup account.' >&2\nexit 1\n")},
+		{"az-other-tenant", func(w *world) {
+			w.options.TenantID = "00000000-0000-0000-0000-0000000000aa"
+			atTerminal("cat <<'END'\n" + w.azPrints(w.ARM.URL) + "\nEND\n")(w)
+		}},
 		{"az-rubbish", atTerminal("echo 'WARNING: hello'\n")},
 	} {
 		if !processFailures[f.name] {

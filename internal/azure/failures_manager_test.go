@@ -43,7 +43,7 @@ var managerFailures = []failing{
 	{"arm-404-group", func(w *world) { w.options.Cluster.ResourceGroup = "MC_orders-production_orders-aks_westeurope" }},
 	{"arm-404-cluster", func(w *world) { w.options.Cluster.Name = "orders" }},
 	{"arm-404-foreign", bothCalls(standin.HTML(http.StatusNotFound))},
-	{"arm-429-soon", bothCalls(standin.ARMError(http.StatusTooManyRequests, "TooManyRequests", "The request is being throttled.", "Retry-After", "1"))},
+	{"arm-429-soon", all(twice, bothCalls(standin.ARMError(http.StatusTooManyRequests, "TooManyRequests", "The request is being throttled.", "Retry-After", "1")))},
 	{"arm-429-late", bothCalls(standin.ARMError(http.StatusTooManyRequests, "TooManyRequests", "The request is being throttled.", "Retry-After", "1800"))},
 	{"arm-500", bothCalls(standin.ARMError(http.StatusInternalServerError, "InternalServerError", "An unexpected error occurred."))},
 	{"arm-503-html", bothCalls(standin.HTML(http.StatusServiceUnavailable))},
@@ -79,6 +79,9 @@ func all(steps ...func(*world)) func(*world) {
 		}
 	}
 }
+
+// twice has each request tried twice.
+func twice(w *world) { w.options.pace.retries.MaxRetries = 1 }
 
 func asAdmin(w *world) {
 	w.options.Admin = true

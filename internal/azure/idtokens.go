@@ -2,6 +2,7 @@ package azure
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -54,7 +55,7 @@ func (t *idTokens) next(ctx context.Context) (string, error) {
 				return got.token, got.err
 			}
 		case <-ctx.Done():
-			return "", context.Cause(ctx)
+			return "", fmt.Errorf("could not get an id token of this job: %w", context.Cause(ctx))
 		}
 	}
 	return t.ask(ctx)

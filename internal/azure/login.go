@@ -92,6 +92,9 @@ func (l *login) once(ctx context.Context, options policy.TokenRequestOptions) (a
 		return azcore.AccessToken{}, l.explainToken(trail.end(), err)
 	}
 	l.mask(token.Token)
+	if err := l.checkTenant(token.Token); err != nil {
+		return azcore.AccessToken{}, &tokenError{failure: err}
+	}
 	return token, nil
 }
 

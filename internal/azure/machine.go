@@ -78,6 +78,17 @@ func withoutPath(err error) string {
 
 const fixPod = "The webhook of workload identity sets it in pods with the label azure.workload.identity/use: \"true\"; run this in one, or choose another auth"
 
+// checkTenant makes sure that az is not logged in to the subscription in another
+// tenant than the one that was given. Other ways ask for a token in that tenant.
+func (l *login) checkTenant(token string) *failure.Error {
+	given, there := l.options.TenantID, claimsOf(token).TenantID
+	if l.options.Auth != CLI || !identifier.MatchString(given) || !identifier.MatchString(there) || strings.EqualFold(given, there) {
+		return nil
+	}
+	return failure.New(failure.ConfigInvalid, "is %s, and az has subscription %s in tenant %s", given, l.options.Cluster.Subscription, there).
+		At("tenant-id").WithFix("Correct tenant-id or leave it out")
+}
+
 // azFailed tells of az, which is a program and not an answer.
 func (l *login) azFailed(doing, what string, err error) error {
 	_, odd := errors.AsType[*json.SyntaxError](err)

@@ -84,6 +84,9 @@ type denial struct {
 	CorrelationID string `json:"correlation_id"`
 }
 
+// noAssertion is Entra's answer to a request without an id token.
+const noAssertion = 7000218
+
 const fixEntra = "Check authority-host and environment, and whether a proxy answers in the place of Entra"
 
 // denied tells of an answer of Entra's that is no token.
@@ -101,6 +104,11 @@ func (l *login) denied(doing string, s seen) error {
 			return &tokenError{failure: f.WithFix("%s", a.later()), temporary: true}
 		}
 		return &tokenError{failure: f.WithFix(fixEntra)}
+	}
+	if code == noAssertion && l.options.Auth == Pipelines {
+		// The SDK takes an answer without an id token for one with an empty one.
+		f := failure.New(failure.CredentialFailed, "%s: there is none in its answer", l.askingPipelines())
+		return &tokenError{failure: f.WithFix("%s; and check SYSTEM_OIDCREQUESTURI", fixUnnamed)}
 	}
 	advice, known := denials[code]
 	said := d.text()
@@ -200,7 +208,8 @@ func (l *login) noIDToken(cause error) error {
 	if coded, ok := errors.AsType[*failure.Error](cause); ok {
 		return &tokenError{failure: coded, temporary: passes}
 	}
-	return &tokenError{failure: failure.New(failure.CredentialFailed, "%s", l.clean(cause.Error(), maxText)), temporary: passes}
+	f := failure.New(failure.CredentialFailed, "%s", l.clean(cause.Error(), maxText))
+	return &tokenError{failure: f.WithFix("Check that this runner's network lets it reach the service for id tokens, and run again"), temporary: passes}
 }
 
 // atPipelines reports whether a host is that of Azure Pipelines, as opposed to
@@ -213,8 +222,19 @@ func (l *login) askingPipelines() string {
 	return fmt.Sprintf("asking Azure Pipelines for an id token of service connection %s", l.options.ServiceConnection)
 }
 
+// unnamed recognizes Azure Pipelines' refusal of an id token to a job that does
+// not name the service connection. Its status is not documented.
+// https://github.com/dotnet/docker-tools/issues/2012
+var unnamed = regexp.MustCompile(`(?i)no explicit reference to service connection`)
+
+const fixUnnamed = "Run this in a task that names the service connection, such as AzureCLI with azureSubscription: docs/federation.md has a pipeline"
+
 // pipelinesRefused tells of an answer of Azure Pipelines that is no id token.
 func (l *login) pipelinesRefused(a answer) error {
+	if unnamed.Match(a.body) {
+		f := failure.New(failure.CredentialFailed, "%s: %s answered HTTP %d: the job does not name the service connection", l.askingPipelines(), a.host, a.status)
+		return &tokenError{failure: f.WithFix(fixUnnamed)}
+	}
 	if a.status/100 == 2 {
 		f := failure.New(failure.CredentialFailed, "%s: there is none in the answer of %s (HTTP %d)", l.askingPipelines(), a.host, a.status)
 		return &tokenError{failure: f.WithFix("Check SYSTEM_OIDCREQUESTURI, and whether a proxy answers in the place of Azure Pipelines")}
