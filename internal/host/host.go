@@ -56,7 +56,8 @@ type IDTokens interface {
 	// already. Each call returns another one: they live for minutes, and one that
 	// was shown before may be refused. It tries again what may pass by itself.
 	//
-	// The error is credential-failed and says what to do, or wraps ctx's cause.
+	// The error is credential-failed and says what to do, or wraps ctx's cause. One
+	// that may pass after all has a method Temporary() bool.
 	IDToken(ctx context.Context, audience string) (string, error)
 }
 

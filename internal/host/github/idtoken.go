@@ -68,11 +68,11 @@ func (h *Host) IDToken(ctx context.Context, audience string) (string, error) {
 			return "", err
 		}
 		if try == h.idTokens.tries {
-			return "", again.failure.WithFix("It was tried %d times. %s", try, again.failure.Fix)
+			return "", &temporaryError{failure: again.failure.WithFix("It was tried %d times. %s", try, again.failure.Fix)}
 		}
 		wait := max(pause/2+rand.N(pause/2+1), again.after) //nolint:gosec // nobody gains by guessing a pause
 		if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
-			return "", again.failure
+			return "", again
 		}
 		h.Log(fmt.Sprintf("%s; trying again in %s", again.failure.Message, wait.Round(100*time.Millisecond)))
 		if err := sleep(ctx, wait); err != nil {
@@ -103,6 +103,9 @@ type temporaryError struct {
 
 func (e *temporaryError) Error() string { return e.failure.Error() }
 func (e *temporaryError) Unwrap() error { return e.failure }
+
+// Temporary tells those who can wait for longer that it may pass.
+func (*temporaryError) Temporary() bool { return true }
 
 // idTokenRequest returns where and with what an id token is asked for.
 func (h *Host) idTokenRequest(audience string) (address *url.URL, bearer string, err error) {

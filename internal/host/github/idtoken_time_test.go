@@ -43,7 +43,9 @@ func TestPausesBetweenTries(t *testing.T) {
 				return answered(http.StatusTooManyRequests, http.Header{"Retry-After": {asked}}, "")
 			})
 			began := time.Now()
-			if _, err := h.IDToken(t.Context(), "a"); failure.CodeOf(err) != failure.CredentialFailed {
+			_, err := h.IDToken(t.Context(), "a")
+			var temporary interface{ Temporary() bool }
+			if failure.CodeOf(err) != failure.CredentialFailed || !errors.As(err, &temporary) || !temporary.Temporary() {
 				t.Errorf("%v", err)
 			}
 			if took := time.Since(began); took < want[0] || took > want[1] {
