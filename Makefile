@@ -52,6 +52,13 @@ clean: ## remove what was built in the tree (the caches outside it stay)
 # on a machine that does something else. All that accept-execution asserts about
 # behaviour (vectors, crash matrix, end to end) is in these tests. `make fuzz` is
 # left out too, but the fuzz targets' seeds and finds run as tests.
+#
+# Of `make accept-credentials` these tests have all that is about behaviour: the
+# chains, tokens of 20 s beside a Job of 2 minutes, the order of requests, every
+# failure with its text, the scan for secrets. Left out are its times: those of
+# the way to the first request, in delays, for the same reason, and size and
+# start of the binary beside those of a commit from before, which a checkout
+# without history does not have.
 test: test-unit test-cluster test-e2e ## run every test, those on a real Kubernetes control plane among them
 
 .PHONY: test-unit
@@ -116,12 +123,16 @@ demo: ## show four runs of the action on a real control plane
 
 .PHONY: bench
 # A relative BENCH_OUT is meant from here, not from the folder that go goes to.
-bench: ## measure the action beside kubectl (BENCH_OUT=FILE also writes JSON)
+bench: ## measure the action beside kubectl and kubelogin (BENCH_OUT=FILE: JSON too)
 	BENCH_OUT='$(if $(BENCH_OUT),$(abspath $(BENCH_OUT)))' go -C test/e2e run ./cmd/bench
 
 .PHONY: accept-execution
 accept-execution: ## show and check every figure the execution promises
 	go -C test/e2e run ./cmd/accept
+
+.PHONY: accept-credentials
+accept-credentials: ## show and check every figure of signing in to Azure
+	go -C test/e2e run ./cmd/accept -suite=credentials
 
 .PHONY: cluster-up
 cluster-up: ## start a test cluster: eval "$$(make -s cluster-up)"

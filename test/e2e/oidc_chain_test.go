@@ -53,6 +53,18 @@ func TestOIDCChain(t *testing.T) {
 			func(s *scene) error { s.Azure.FromPipelines(); return nil },
 			"signing in to Entra by azure-pipelines: this is a job of Azure Pipelines",
 		},
+		"azure-pipelines-task": {
+			func(s *scene) error {
+				s.Azure.FromPipelines()
+				// A task AzureCLI@2 says as whom it is logged in.
+				s.Env["AZURESUBSCRIPTION_CLIENT_ID"], s.Env["AZURESUBSCRIPTION_TENANT_ID"] = standin.ClientID, harness.TenantID
+				s.Env["AZURESUBSCRIPTION_SERVICE_CONNECTION_ID"] = s.Inputs["service-connection"]
+				delete(s.Inputs, "client-id")
+				delete(s.Inputs, "service-connection")
+				return nil
+			},
+			"signing in to Entra by azure-pipelines: this is a job of Azure Pipelines",
+		},
 		"workload-identity": {
 			func(s *scene) error { return s.Azure.FromPod() },
 			"signing in to Entra by workload-identity: AZURE_FEDERATED_TOKEN_FILE is set",

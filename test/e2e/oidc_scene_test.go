@@ -21,7 +21,7 @@ func signIn(t *testing.T, template harness.Template) *scene {
 func signInUnbound(t *testing.T, template harness.Template) *scene {
 	t.Helper()
 	s := set(t, template)
-	a, err := s.SignIn(t.Context())
+	a, err := s.SignIn()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,5 +51,5 @@ func (s *scene) expectNothingIssued() {
 	}
 }
 
-// waysUsed are the ids of the tokens that were issued, by audience.
+// issuedFor counts the tokens that were issued for an audience.
 func (s *scene) issuedFor(audience string) int { return s.Azure.Entra.IssuedFor()[audience] }

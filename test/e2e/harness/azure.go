@@ -28,7 +28,7 @@ type Azure struct {
 // place of the kubeconfig: as a job of GitHub with `permissions: id-token:
 // write`. The cluster of the world must trust Entra ([Trust]). The caller closes
 // what is returned.
-func (s *Scenario) SignIn(ctx context.Context) (*Azure, error) {
+func (s *Scenario) SignIn() (*Azure, error) {
 	a := &Azure{ObjectID: newID(), scenario: s, dir: filepath.Join(s.World.Dir, "given-"+s.Name)}
 	if err := os.Mkdir(a.dir, 0o700); err != nil {
 		return nil, err

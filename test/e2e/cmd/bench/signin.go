@@ -29,7 +29,7 @@ func (b *bench) signIns(ctx context.Context) (found signIn, err error) {
 	if err != nil {
 		return found, err
 	}
-	azure, err := s.SignIn(ctx)
+	azure, err := s.SignIn()
 	if err != nil {
 		return found, err
 	}
