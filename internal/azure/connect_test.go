@@ -510,42 +510,6 @@ func TestConnectEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// A token that the API server does not take any more is replaced.
-func TestConnectionReplacesATokenThatIsRejected(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	c, err := w.connect()
-	w.known(c, err)
-	w.api.On(standin.Any, 1, standin.Status(http.StatusUnauthorized, "{}"))
-	w.known(c, nil)
-	if n := w.Entra.IssuedFor()[standin.AKSServerID]; n != 2 {
-		t.Errorf("%d tokens are issued", n)
-	}
-	if repeated := w.Entra.Repeated(); len(repeated) > 0 {
-		t.Errorf("id tokens are shown again: %v", repeated)
-	}
-}
-
-// Tokens that live for a few seconds are renewed while they are used.
-func TestConnectionOutlivesItsTokens(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.Entra.Change(func(o *standin.EntraOptions) { o.Lifetime = 2 * time.Second })
-	c, err := w.connect()
-	w.known(c, err)
-	for end := time.Now().Add(3500 * time.Millisecond); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if status, answer := visit(t, c, http.MethodGet, ""); status != http.StatusOK {
-			t.Fatalf("the API server answers %d: %s", status, answer)
-		}
-	}
-	if n := w.Entra.IssuedFor()[standin.AKSServerID]; n < 3 {
-		t.Errorf("%d tokens are issued", n)
-	}
-	if repeated := w.Entra.Repeated(); len(repeated) > 0 {
-		t.Errorf("id tokens are shown again: %v", repeated)
-	}
-}
-
 // Renewing in a pod reads the file again.
 func TestConnectFromAPod(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,8 @@ import (
 // first request to the cluster.
 type idTokens struct {
 	ask func(ctx context.Context) (string, error)
+	// ended is closed when nobody goes on with what was asked for ahead.
+	ended <-chan struct{}
 
 	mu sync.Mutex
 	// ahead are those that were asked for before they were needed.
@@ -30,7 +32,7 @@ const young = time.Minute
 
 // newIDTokens asks for the first tokens; these requests end with ctx.
 func newIDTokens(ctx context.Context, first int, ask func(context.Context) (string, error)) *idTokens {
-	t := &idTokens{ask: func(ctx context.Context) (string, error) {
+	t := &idTokens{ended: ctx.Done(), ask: func(ctx context.Context) (string, error) {
 		return guarded("asking for an id token", func() (string, error) { return ask(ctx) })
 	}}
 	for range first {
@@ -47,11 +49,12 @@ func newIDTokens(ctx context.Context, first int, ask func(context.Context) (stri
 
 // next returns a token that was not handed out before. The failure of one that
 // was asked for ahead is told once: whoever tries again has it asked for again.
+// What has ended is not: that is the end of Connect, which may be long ago.
 func (t *idTokens) next(ctx context.Context) (string, error) {
 	if one := t.take(); one != nil {
 		select {
 		case got := <-one:
-			if got.err != nil || time.Since(got.asked) < young {
+			if time.Since(got.asked) < young && (got.err == nil || !t.over()) {
 				return got.token, got.err
 			}
 		case <-ctx.Done():
@@ -59,6 +62,15 @@ func (t *idTokens) next(ctx context.Context) (string, error) {
 		}
 	}
 	return t.ask(ctx)
+}
+
+func (t *idTokens) over() bool {
+	select {
+	case <-t.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 func (t *idTokens) take() <-chan idToken {
