@@ -162,24 +162,3 @@ func TestFailuresOfTheProcess(t *testing.T) {
 		})
 	}
 }
-
-// setenv makes the environment that of this process.
-func (w *world) setenv() {
-	w.t.Helper()
-	for name, value := range w.env {
-		w.t.Setenv(name, value)
-	}
-}
-
-// fakeAz puts an az into a folder of its own, and returns a PATH with it; without
-// a script there is none.
-func fakeAz(t *testing.T, script string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if script != "" {
-		if err := os.WriteFile(filepath.Join(dir, "az"), []byte("#!/bin/sh\n"+script), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return dir + ":/bin:/usr/bin"
-}
