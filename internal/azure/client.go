@@ -22,6 +22,9 @@ type pace struct {
 	// patience is how long the cluster's properties are waited for once its
 	// credential is there, or is known not to be had: they only explain.
 	patience time.Duration
+	// az is how long az may take: it is started for each token, and may wait for
+	// somebody at the terminal.
+	az time.Duration
 }
 
 var usual = pace{
@@ -34,6 +37,7 @@ var usual = pace{
 	},
 	unknownYet: []time.Duration{time.Second, 2 * time.Second, 4 * time.Second},
 	patience:   10 * time.Second,
+	az:         30 * time.Second,
 }
 
 // clientOptions are those of everything that the SDK sends. The SDK cuts the

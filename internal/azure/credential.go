@@ -3,6 +3,7 @@ package azure
 import (
 	"cmp"
 	"context"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
@@ -82,6 +83,8 @@ func (o Options) check() error {
 			return missing(doing+"SYSTEM_OIDCREQUESTURI is not set", "The agent sets it in each job; run this in one, or choose another auth")
 		case o.Getenv("SYSTEM_ACCESSTOKEN") == "":
 			return missing(doing+"SYSTEM_ACCESSTOKEN is not set", "Map it into the step: env: { SYSTEM_ACCESSTOKEN: $(System.AccessToken) }")
+		case strings.HasPrefix(o.Getenv("SYSTEM_ACCESSTOKEN"), "$("):
+			return missing(doing+"SYSTEM_ACCESSTOKEN is the name of a variable that Azure Pipelines does not know, and has left as it is", "Map it into the step: env: { SYSTEM_ACCESSTOKEN: $(System.AccessToken) }")
 		}
 	case WorkloadIdentity:
 		for _, needed := range []struct{ name, value string }{

@@ -36,6 +36,7 @@ func without(name string) func(*world) {
 // process.
 var pipelinesFailures = []failing{
 	{"pipelines-no-access-token", all(onPipelines, without("SYSTEM_ACCESSTOKEN"))},
+	{"pipelines-wrong-variable", all(onPipelines, func(w *world) { w.env["SYSTEM_ACCESSTOKEN"] = "$(System.Accesstokens)" })},
 	{"pipelines-no-address", all(onPipelines, without("SYSTEM_OIDCREQUESTURI"))},
 	{"pipelines-no-service-connection", all(onPipelines, func(w *world) { w.options.ServiceConnection = "" })},
 }
@@ -92,7 +93,7 @@ var processFailures = map[string]bool{
 	"pipelines-200-unnamed": true, "pipelines-404-unnamed": true,
 	"pipelines-unreachable": true, "pipelines-700213": true, "pipelines-700213-entra-issuer": true,
 	"machine-no-identity": true, "machine-other-client": true, "machine-500": true, "machine-200-html": true, "machine-unreachable": true,
-	"az-missing": true, "az-logged-out": true, "az-rubbish": true, "az-other-tenant": true,
+	"az-missing": true, "az-logged-out": true, "az-rubbish": true, "az-other-tenant": true, "az-hanging": true, "az-silent": true, "az-no-token": true,
 }
 
 // unnamedConnection is what Azure Pipelines says to a job that does not name the
@@ -140,6 +141,12 @@ func TestFailuresOfTheProcess(t *testing.T) {
 		{"machine-unreachable", all(onMachine, func(w *world) { w.env["IDENTITY_ENDPOINT"] = "http://127.0.0.1:1/msi/token" })},
 		{"az-missing", atTerminal("")},
 		{"az-logged-out", atTerminal("echo 'ERROR: Please run '\"'az login'\"' to setup account.' >&2\nexit 1\n")},
+		{"az-hanging", func(w *world) {
+			w.options.pace.az = 500 * time.Millisecond
+			atTerminal("exec sleep 20\n")(w)
+		}},
+		{"az-silent", atTerminal("exit 3\n")},
+		{"az-no-token", atTerminal("echo '{\"accessToken\":\"\",\"expires_on\":9999999999}'\n")},
 		{"az-other-tenant", func(w *world) {
 			w.options.TenantID = "00000000-0000-0000-0000-0000000000aa"
 			atTerminal("cat <<'END'\n" + w.azPrints(w.ARM.URL) + "\nEND\n")(w)

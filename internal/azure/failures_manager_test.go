@@ -53,7 +53,7 @@ var managerFailures = []failing{
 	{"arm-dropped", bothCalls(standin.Drop())},
 	{"arm-huge", bothCalls(standin.Huge(8 << 20))},
 	{"arm-hanging", func(w *world) {
-		w.options.pace.retries.TryTimeout, w.options.pace.retries.MaxRetries = 2*time.Second, -1
+		w.options.pace.retries.TryTimeout, w.options.pace.retries.MaxRetries = 3*time.Second, -1
 		w.ARM.On(anyOfARM, -1, standin.Hang())
 	}},
 	{"arm-not-there", func(w *world) { w.options.Cloud.ResourceManager = "https://management.missing" }},

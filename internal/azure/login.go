@@ -84,9 +84,17 @@ func (l *login) once(ctx context.Context, options policy.TokenRequestOptions) (a
 		return azcore.AccessToken{}, l.explainToken(seen{}, err)
 	}
 	ctx, trail := withTrail(ctx)
+	if l.options.Auth == CLI {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, l.options.pace.az)
+		defer cancel()
+	}
 	token, err := credential.GetToken(ctx, options)
 	if err == nil && token.Token == "" {
 		err = errors.New("the token is empty")
+	}
+	if err != nil && l.options.Auth == CLI && ctx.Err() != nil {
+		err = errSlow // The SDK tells how az ended, and not why.
 	}
 	if err != nil {
 		return azcore.AccessToken{}, l.explainToken(trail.end(), err)
@@ -97,6 +105,8 @@ func (l *login) once(ctx context.Context, options policy.TokenRequestOptions) (a
 	}
 	return token, nil
 }
+
+var errSlow = errors.New("it did not answer in time")
 
 // manager is the credential of calls to Azure Resource Manager.
 type manager struct {

@@ -1,7 +1,6 @@
 package azure
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -105,7 +104,7 @@ func (l *login) azFailed(doing, what string, err error) error {
 		login += " --tenant " + shell(l.options.TenantID)
 	}
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, errSlow):
 		return &tokenError{failure: f.WithFix("Run again, and see how long az account get-access-token takes"), temporary: true}
 	case odd:
 		return &tokenError{failure: f.WithFix("See whether az account get-access-token prints JSON, as it should")}

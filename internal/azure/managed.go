@@ -39,12 +39,13 @@ func (l *login) lookUp(ctx context.Context, who manager) (managed, error) {
 	defer giveUp(nil)
 	read := make(chan error, 1)
 	go func() {
-		ctx, trail := withTrail(readCtx)
-		answer, err := guarded("reading the cluster", func() (armcontainerservice.ManagedClustersClientGetResponse, error) {
-			return client.Get(ctx, o.Cluster.ResourceGroup, o.Cluster.Name, nil)
+		properties, err := guarded("reading the cluster", func() (*armcontainerservice.ManagedClusterProperties, error) {
+			ctx, trail := withTrail(readCtx)
+			answer, err := client.Get(ctx, o.Cluster.ResourceGroup, o.Cluster.Name, nil)
+			return answer.Properties, l.explainCall(trail.end(), readCluster, err)
 		})
-		m.properties = answer.Properties
-		read <- l.explainCall(trail.end(), readCluster, err)
+		m.properties = properties
+		read <- err
 	}()
 	listCtx, trail := withTrail(ctx)
 	m.kubeconfig, err = l.listCredentials(listCtx, client)

@@ -44,6 +44,7 @@ func brisk() *pace {
 		},
 		unknownYet: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond},
 		patience:   20 * time.Second,
+		az:         20 * time.Second,
 	}
 }
 
