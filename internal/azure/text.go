@@ -3,13 +3,16 @@ package azure
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/escape"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/network"
 )
 
 const (
@@ -105,10 +108,8 @@ func busy(status int) bool {
 
 // later says when to run again, as far as the answer does.
 func (a answer) later() string {
-	if after := a.header.Get("Retry-After"); seconds.MatchString(after) {
-		return "Run again in " + after + " s, as it asks for"
+	if after := network.RetryAfter(a.header, 24*time.Hour); after > 0 {
+		return fmt.Sprintf("Run again in %d s, as it asks for", int(after.Seconds()))
 	}
 	return "Run again in a few minutes"
 }
-
-var seconds = regexp.MustCompile(`^[0-9]{1,6}$`)

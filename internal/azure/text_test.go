@@ -3,9 +3,12 @@ package azure
 import (
 	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"os/exec"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -140,5 +143,21 @@ func TestMessageIn(t *testing.T) {
 		if got := messageIn([]byte(body)); got != want {
 			t.Errorf("%s says %q, want %q", body, got, want)
 		}
+	}
+}
+
+func TestLater(t *testing.T) {
+	t.Parallel()
+	for after, want := range map[string]string{
+		"": "Run again in a few minutes", "0": "Run again in a few minutes", "soon": "Run again in a few minutes", "-7": "Run again in a few minutes",
+		"90": "Run again in 90 s, as it asks for", "99999999999": "Run again in 86400 s, as it asks for",
+	} {
+		if got := (answer{header: http.Header{"Retry-After": {after}}}).later(); got != want {
+			t.Errorf("%q becomes %q", after, got)
+		}
+	}
+	in := time.Now().Add(2 * time.Hour).UTC().Format(http.TimeFormat)
+	if got := (answer{header: http.Header{"Retry-After": {in}}}).later(); !regexp.MustCompile(`^Run again in 7(?:200|1..) s, as it asks for$`).MatchString(got) {
+		t.Errorf("%q becomes %q", in, got)
 	}
 }
