@@ -208,7 +208,6 @@ func (s *scene) golden(name, message string) {
 	if string(b) != message {
 		s.t.Errorf("the message is\n%s\nwant\n%s", message, b)
 	}
-	figure("failure "+name, "message as in %s", path)
 }
 
 var correlation = regexp.MustCompile(`correlation id [0-9a-f-]{36}`)
@@ -224,14 +223,34 @@ func (s *scene) constant(message string) string {
 	return correlation.ReplaceAllString(message, "correlation id CORRELATION-ID")
 }
 
+// documentedGrant is the Role and the RoleBinding of the documentation, for the
+// scenario's job.
+func (s *scene) documentedGrant() string {
+	s.t.Helper()
+	root, err := harness.Root(s.t.Context())
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(root, "docs", "setup", "namespace.yaml"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(b), "OBJECT_ID", s.Azure.ObjectID)
+}
+
 // TestOIDCPrintedGrant applies the Role and the RoleBinding as they are printed
-// to a job that the API server knows and allows nothing. That is enough.
+// to a job that the API server knows and allows nothing, which is as the
+// documentation has them. That is enough.
 func TestOIDCPrintedGrant(t *testing.T) {
 	t.Parallel()
 	s := signInUnbound(t, harness.Template{})
 	e := s.run()
 	s.expect(e, want{outcome: "refused", reason: "permission-denied", says: []string{s.Azure.ObjectID, "HTTP 403"}})
-	if err := s.World.Cluster.Apply(t.Context(), printedRole(t, e)); err != nil {
+	printed := printedRole(t, e)
+	if documented := s.documentedGrant(); printed != documented {
+		t.Errorf("what is printed is\n%s\nthe documentation has\n%s", printed, documented)
+	}
+	if err := s.World.Cluster.Apply(t.Context(), printed); err != nil {
 		t.Fatal(err)
 	}
 	s.eventually("the Role counts", func() bool {

@@ -117,7 +117,7 @@ func TestOIDCEntraIsDownForAWhile(t *testing.T) {
 	t.Parallel()
 	s := signIn(t, harness.Template{})
 	s.live(5 * time.Second)
-	s.args("sleep 40s")
+	s.args("sleep 60s")
 	p := s.behind()
 	run := s.start()
 	run.until("waiting for Job")

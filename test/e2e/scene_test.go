@@ -148,8 +148,9 @@ func (s *scene) ended(e harness.Ended) harness.Ended {
 func (s *scene) endedElsewhere(e harness.Ended) harness.Ended {
 	s.t.Helper()
 	s.expectOutputs(e)
-	said := strings.Count(e.Stderr, "\nerror: ") + strings.Count(e.Stderr, "\nwarning: "+e.Outputs["reason"]+": ")
-	if want := 1; e.Status == 0 && said != 0 || e.Status != 0 && said != want {
+	log := "\n" + e.Stderr
+	said := strings.Count(log, "\nerror: ") + strings.Count(log, "\nwarning: "+e.Outputs["reason"]+": ")
+	if e.Status == 0 && said != 0 || e.Status != 0 && said != 1 {
 		s.t.Errorf("%d messages say why the status is %d", said, e.Status)
 	}
 	if e.OutputFile+e.Summary+e.State != "" {

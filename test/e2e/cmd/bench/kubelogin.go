@@ -38,6 +38,7 @@ func buildKubelogin(ctx context.Context) (path, version string, err error) {
 		return path, version, nil
 	}
 	temp := fmt.Sprintf("%s.%d", path, os.Getpid())
+	defer os.Remove(temp) // What is left of a build that failed.
 	build := exec.CommandContext(ctx, "go", "-C", module, "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w", "-o", temp, kubeloginPackage)
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
