@@ -79,6 +79,19 @@ var entraFailures = []failing{
 			standin.Status(http.StatusBadRequest, "cannot read "+r.PostForm.Encode())(rw, r, nil)
 		})
 	}},
+	{"entra-echo-in-description", func(w *world) {
+		w.Entra.On(tokenRequest, -1, func(rw http.ResponseWriter, r *http.Request, _ http.Handler) {
+			_ = r.ParseForm()
+			standin.Status(http.StatusUnauthorized, `{"error_description":"AADSTS50027: The JWT `+r.PostForm.Get("client_assertion")+` is malformed.","error_codes":[50027]}`)(rw, r, nil)
+		})
+	}},
+	{"entra-echo-cut", func(w *world) {
+		w.Entra.On(tokenRequest, -1, func(rw http.ResponseWriter, r *http.Request, _ http.Handler) {
+			_ = r.ParseForm()
+			assertion := r.PostForm.Get("client_assertion")
+			standin.Status(http.StatusUnauthorized, `{"error_description":"AADSTS50027: The JWT '`+assertion[:len(assertion)-20]+`…' is malformed.","error_codes":[50027]}`)(rw, r, nil)
+		})
+	}},
 	{"entra-302", answers(standin.Status(http.StatusFound, "", "Location", "https://portal.example/login"))},
 	{"entra-cut", answers(standin.CutBody())},
 	{"entra-dropped", answers(standin.Drop())},

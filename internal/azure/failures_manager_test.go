@@ -49,6 +49,12 @@ var managerFailures = []failing{
 	{"arm-503-html", bothCalls(standin.HTML(http.StatusServiceUnavailable))},
 	{"arm-200-html", bothCalls(standin.HTML(http.StatusOK))},
 	{"arm-200-empty", bothCalls(standin.Empty())},
+	{"arm-echo", bothCalls(func(rw http.ResponseWriter, r *http.Request, _ http.Handler) {
+		standin.ARMError(http.StatusBadRequest, "BadRequest", "The header Authorization: "+r.Header.Get("Authorization")+" is not valid.")(rw, r, nil)
+	})},
+	{"arm-echo-in-code", bothCalls(func(rw http.ResponseWriter, r *http.Request, _ http.Handler) {
+		standin.ARMError(http.StatusBadRequest, r.Header.Get("Authorization"), "x")(rw, r, nil)
+	})},
 	{"arm-cut", bothCalls(standin.CutBody())},
 	{"arm-dropped", bothCalls(standin.Drop())},
 	{"arm-huge", bothCalls(standin.Huge(8 << 20))},

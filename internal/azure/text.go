@@ -25,8 +25,18 @@ const (
 // line makes one short line of a text that others wrote. What is secret is taken
 // out first: a part of it would not be known for it.
 func (l *login) line(text string, limit int) string {
-	return escape.Line(l.secrets.Hide(text), limit)
+	return escape.Line(l.hide(text), limit)
 }
+
+// hide takes secrets out of a text: those that are known, and what looks like a
+// part of a JSON Web Token, since who repeats one may have shortened it.
+func (l *login) hide(text string) string {
+	return looksLikeToken.ReplaceAllString(l.secrets.Hide(text), "***")
+}
+
+// looksLikeToken recognizes the header of a JSON Web Token and what follows it: an object
+// begins so in base64.
+var looksLikeToken = regexp.MustCompile(`\beyJ[0-9A-Za-z_-]{13,}(?:\.[0-9A-Za-z_-]*)*`)
 
 // clean is line for a text that more is said after.
 func (l *login) clean(text string, limit int) string {
@@ -38,7 +48,7 @@ func (l *login) clean(text string, limit int) string {
 func (l *login) saying(body []byte) string {
 	text := messageIn(body)
 	if text == "" {
-		text = escape.Page(l.secrets.Hide(string(body)))
+		text = escape.Page(l.hide(string(body)))
 	}
 	if text = l.clean(text, maxForeign); text == "" {
 		return ""
