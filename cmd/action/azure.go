@@ -53,24 +53,24 @@ func (s *session) connectAzure(ctx context.Context, a *config.Azure) (*cluster.C
 		return nil, err
 	}
 	s.mu.Lock()
-	s.identity = c
+	s.user = c.User
 	s.mu.Unlock()
 	return s.client(c.Config, cluster.WithManaged(cluster.Managed{
-		ID: o.Cluster.ID(), ResourceGroup: a.ResourceGroup, Name: a.Cluster, ObjectID: c.ObjectID, AzureRBAC: c.AzureRBAC,
+		ID: o.Cluster.ID(), ResourceGroup: a.ResourceGroup, Name: a.Cluster, User: c.User, AzureRBAC: c.AzureRBAC,
 	}))
 }
 
-// objectID is the Entra object that the API server knows this run as, "" when it
-// is known by something else.
-func (s *session) objectID() string {
+// grantee is whom a Role for this run is to be bound to, "" when that is not known
+// or is no name that can be put into a manifest as it is: nobody has checked the
+// claims of a token.
+func (s *session) grantee() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.identity == nil || !guid.MatchString(s.identity.ObjectID) {
+	if !userName.MatchString(s.user) {
 		return ""
 	}
-	return s.identity.ObjectID
+	return s.user
 }
 
-// guid keeps what is no object id out of a manifest: nobody has checked the
-// claims of a token.
-var guid = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+// userName is an object id of Entra's or a userPrincipalName.
+var userName = regexp.MustCompile(`^(?:[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}|[A-Za-z][0-9A-Za-z._+-]{0,120}@[0-9A-Za-z.-]{1,120})$`)

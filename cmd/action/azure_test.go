@@ -56,39 +56,38 @@ func TestEveryWordOfAnInputMeansSomething(t *testing.T) {
 
 func TestGrantBindsTheRole(t *testing.T) {
 	t.Parallel()
-	const object = "0b8d3a4e-2a53-4a43-8c0e-5f7f3c2b1a90"
-	s := &session{identity: &azure.Connection{ObjectID: object}}
-	text := grant(s.objectID())
-	if !strings.HasPrefix(text, role) {
-		t.Fatalf("the Role is not in\n%s", text)
-	}
-	var have struct {
-		RoleRef  struct{ Kind, Name, APIGroup string }
-		Subjects []struct{ Kind, Name, APIGroup string }
-	}
-	if err := yaml.UnmarshalStrict([]byte(strings.TrimPrefix(text, role)), &have, yaml.DisallowUnknownFields); err == nil {
-		t.Fatal("metadata is missing in the binding")
-	}
-	if err := yaml.Unmarshal([]byte(strings.TrimPrefix(text, role)), &have); err != nil {
-		t.Fatal(err)
-	}
-	if have.RoleRef.Kind != "Role" || have.RoleRef.Name != "aks-oneshot" || len(have.Subjects) != 1 ||
-		have.Subjects[0].Kind != "User" || have.Subjects[0].Name != object {
-		t.Errorf("the binding is %+v", have)
+	for _, user := range []string{"0b8d3a4e-2a53-4a43-8c0e-5f7f3c2b1a90", "ada.lovelace+ops@example.onmicrosoft.com"} {
+		s := &session{user: user}
+		text := grant(s.grantee())
+		if !strings.HasPrefix(text, role) {
+			t.Fatalf("the Role is not in\n%s", text)
+		}
+		var have struct {
+			Kind     string
+			RoleRef  struct{ Kind, Name, APIGroup string }
+			Subjects []struct{ Kind, Name, APIGroup string }
+		}
+		if err := yaml.Unmarshal([]byte(strings.TrimPrefix(text, role)), &have); err != nil {
+			t.Fatal(err)
+		}
+		if have.Kind != "RoleBinding" || have.RoleRef.Kind != "Role" || have.RoleRef.Name != "aks-oneshot" || len(have.Subjects) != 1 ||
+			have.Subjects[0].Kind != "User" || have.Subjects[0].Name != user {
+			t.Errorf("the binding is %+v", have)
+		}
 	}
 }
 
-// Nobody has checked a token's claims: what is no object id is not put into a
+// Nobody has checked a token's claims: what is no name of Entra's is not put into a
 // manifest.
 func TestGrantHoldsNothingElse(t *testing.T) {
 	t.Parallel()
-	for _, id := range []string{"", "system:masters", "0b8d3a4e-2a53-4a43-8c0e-5f7f3c2b1a90\n  - kind: Group", "0B8D3A4E2A534A438C0E5F7F3C2B1A90"} {
-		s := &session{identity: &azure.Connection{ObjectID: id}}
-		if text := grant(s.objectID()); text != role {
-			t.Errorf("object id %q gives\n%s", id, text)
+	for _, id := range []string{"", "system:masters", "0b8d3a4e-2a53-4a43-8c0e-5f7f3c2b1a90\n  - kind: Group", "0B8D3A4E2A534A438C0E5F7F3C2B1A90", "1e2@example.com", "a@b: c", "a@b #c"} {
+		s := &session{user: id}
+		if text := grant(s.grantee()); text != role {
+			t.Errorf("user %q gives\n%s", id, text)
 		}
 	}
-	if text := grant((&session{}).objectID()); text != role {
+	if text := grant((&session{}).grantee()); text != role {
 		t.Errorf("without an identity:\n%s", text)
 	}
 }

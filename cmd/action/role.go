@@ -29,8 +29,8 @@ rules:
     verbs: [get, list, watch, create]
 `
 
-// binding binds the Role to the object that Entra knows the run as: an AKS API
-// server names a service principal by its object id.
+// binding binds the Role to whom the API server knows the run as: AKS names a
+// service principal by its object id, a person by userPrincipalName.
 const binding = `---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -49,11 +49,11 @@ subjects:
 
 // grant is what to apply so that a run is allowed what it needs: the Role, and
 // where Entra says who the run is, its binding.
-func grant(objectID string) string {
-	if objectID == "" {
+func grant(user string) string {
+	if user == "" {
 		return role
 	}
-	return role + fmt.Sprintf(binding, objectID)
+	return role + fmt.Sprintf(binding, user)
 }
 
 // needsRole reports whether a run ended because the API server knows who it is

@@ -44,11 +44,11 @@ type session struct {
 	// mu guards what follows, which is told by whoever comes first: the run when
 	// it ends, or who gives it up.
 	mu sync.Mutex
-	// identity is whom the API server knows this run as, when Azure says so.
-	identity *azure.Connection
-	report   report.Report
-	stage    stage
-	ended    bool
+	// user is whom the API server knows this run as, when Entra says so.
+	user   string
+	report report.Report
+	stage  stage
+	ended  bool
 }
 
 // run does what the inputs say, tells what became of it, and returns the exit

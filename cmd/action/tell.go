@@ -24,7 +24,7 @@ func (s *session) tell(r report.Report) {
 	}
 	if needsRole(r.Err) {
 		end := s.host.Group("The Role that this run needs, to be bound to its identity")
-		s.host.Log(strings.TrimSuffix(grant(s.objectID()), "\n"))
+		s.host.Log(strings.TrimSuffix(grant(s.grantee()), "\n"))
 		end()
 	}
 	title, message := r.Annotation()

@@ -87,9 +87,10 @@ type Connection struct {
 	// Config describes the server and how to be known to it. Where that is by a
 	// token of Entra, its WrapTransport has a present one in each request.
 	Config *rest.Config
-	// ObjectID is the Entra object that the API server knows the caller as, ""
-	// when it is known by a certificate.
-	ObjectID string
+	// User is the name that the API server knows the caller by, as its token of
+	// Entra has it: for texts, since nobody has checked the token. "" when the
+	// caller is known by a certificate.
+	User string
 	// AzureRBAC says that the cluster asks Azure who may do what, beside
 	// Kubernetes' own RBAC.
 	AzureRBAC bool

@@ -13,7 +13,9 @@ type claims struct {
 	Subject  string   `json:"sub"`
 	Audience audience `json:"aud"`
 	ObjectID string   `json:"oid"`
-	TenantID string   `json:"tid"`
+	// UPN is the userPrincipalName of a person.
+	UPN      string `json:"upn"`
+	TenantID string `json:"tid"`
 }
 
 // audience is one text or a list of them (RFC 7519, 4.1.3).
@@ -50,4 +52,15 @@ func claimsOf(token string) claims {
 		return claims{}
 	}
 	return c
+}
+
+// user is whom an API server of AKS takes the token's owner for: a person of the
+// tenant by userPrincipalName, everybody else, guests and applications, by object
+// id.
+// https://learn.microsoft.com/azure/aks/azure-ad-rbac
+func (c claims) user() string {
+	if c.UPN != "" && !strings.Contains(c.UPN, "#") {
+		return c.UPN
+	}
+	return c.ObjectID
 }

@@ -3,6 +3,7 @@ package azure
 import (
 	"context"
 	"net/http"
+	"regexp"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/kubeconfig"
 )
@@ -55,12 +56,16 @@ func connect(ctx context.Context, o Options) (*Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.ObjectID = claimsOf(token.Token).ObjectID
+	c.User = claimsOf(token.Token).user()
 	as := ""
-	if identifier.MatchString(c.ObjectID) {
-		as = ", as the object " + c.ObjectID
+	if userName.MatchString(c.User) {
+		as = ", as the user " + c.User
 	}
 	l.tell("%s; its API server is asked with a token of Entra%s", managed, as)
 	cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return &bearer{tokens: server, next: next} }
 	return c, nil
 }
+
+// userName is the name of a user that can be repeated as it is: an object id or
+// a userPrincipalName.
+var userName = regexp.MustCompile(`^[0-9A-Za-z._+-]{1,120}(?:@[0-9A-Za-z.-]{1,120})?$`)

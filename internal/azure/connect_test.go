@@ -46,8 +46,8 @@ func (w *world) known(c *Connection, err error) {
 	if status, answer := visit(w.t, c, http.MethodPost, `{"kind":"Job"}`); status != http.StatusOK || answer != `{"kind":"Job"}` {
 		w.t.Errorf("the API server answers %d: %s", status, answer)
 	}
-	if c.ObjectID != standin.ObjectID {
-		w.t.Errorf("the object is %q", c.ObjectID)
+	if c.User != standin.ObjectID {
+		w.t.Errorf("the user is %q", c.User)
 	}
 	w.scan(nil)
 }
@@ -79,7 +79,7 @@ func TestConnectAsGitHub(t *testing.T) {
 	w := newWorld(t)
 	w.known(w.connect())
 	w.asked(usualRequests())
-	want := []string{"AKS cluster orders-aks in resource group orders-production, Kubernetes 1.34.2; its API server is asked with a token of Entra, as the object " + standin.ObjectID}
+	want := []string{"AKS cluster orders-aks in resource group orders-production, Kubernetes 1.34.2; its API server is asked with a token of Entra, as the user " + standin.ObjectID}
 	if diff := cmp.Diff(want, w.told()); diff != "" {
 		t.Errorf("people are told (-want +got):\n%s", diff)
 	}
@@ -122,8 +122,8 @@ func TestConnectTakesTheKubeconfigsCredential(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(c.Config.CertData) == 0 || len(c.Config.KeyData) == 0 || c.Config.WrapTransport != nil || c.ObjectID != "" || c.Config.Host != w.api.URL {
-				t.Errorf("it connects to %s as %q, with a token %v", c.Config.Host, c.ObjectID, c.Config.WrapTransport != nil)
+			if len(c.Config.CertData) == 0 || len(c.Config.KeyData) == 0 || c.Config.WrapTransport != nil || c.User != "" || c.Config.Host != w.api.URL {
+				t.Errorf("it connects to %s as %q, with a token %v", c.Config.Host, c.User, c.Config.WrapTransport != nil)
 			}
 			w.scan(nil)
 			want := []string{"AKS cluster orders-aks in resource group orders-production, Kubernetes 1.34.2; its kubeconfig has a credential of its own, so the API server is not asked with a token of Entra"}
@@ -167,7 +167,7 @@ func TestConnectForAnotherServerApplication(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if c.ObjectID != standin.ObjectID || c.Config.ExecProvider != nil || c.Config.AuthProvider != nil {
+			if c.User != standin.ObjectID || c.Config.ExecProvider != nil || c.Config.AuthProvider != nil {
 				t.Errorf("it connects as %+v", c)
 			}
 			if n := w.Entra.IssuedFor()[id]; n != 1 {

@@ -161,3 +161,18 @@ func TestLater(t *testing.T) {
 		t.Errorf("%q becomes %q", in, got)
 	}
 }
+
+// A person has a Role bound by another name than an application.
+func TestWhoTheAPIServerKnows(t *testing.T) {
+	t.Parallel()
+	for payload, want := range map[string]string{
+		`{"oid":"o"}`:                         "o",
+		`{"oid":"o","upn":"ada@example.com"}`: "ada@example.com",
+		`{"oid":"o","upn":"ada_gmail.com#EXT#@x.onmicrosoft.com"}`: "o",
+		`{"upn":""}`: "",
+	} {
+		if have := claimsOf(jwtOf(payload)).user(); have != want {
+			t.Errorf("%s: %q, want %q", payload, have, want)
+		}
+	}
+}

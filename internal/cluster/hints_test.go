@@ -35,7 +35,7 @@ const (
 var (
 	byToken = Managed{
 		ID:            "/subscriptions/6f7e8d9c-0b1a-4293-8475-66574839201a/resourceGroups/rg-prod/providers/Microsoft.ContainerService/managedClusters/aks-prod",
-		ResourceGroup: "rg-prod", Name: "aks-prod", ObjectID: objectID,
+		ResourceGroup: "rg-prod", Name: "aks-prod", User: objectID,
 	}
 	byCertificate = Managed{ID: byToken.ID, ResourceGroup: "rg (old)", Name: "aks-prod"}
 )
@@ -192,7 +192,7 @@ func TestManagedClusterOverTheNetwork(t *testing.T) {
 	m := WithManaged(byToken)
 	_, err := connect(t, s.config(), m).Job(t.Context(), testNamespace, testName)
 	wantCallError(t, err, oneshot.Denied, "(HTTP 401): Unauthorized")
-	if denied, ok := errors.AsType[*oneshot.CallError](err); !ok || !strings.HasPrefix(denied.Fix, "The API server does not accept the Entra token of object "+objectID) {
+	if denied, ok := errors.AsType[*oneshot.CallError](err); !ok || !strings.HasPrefix(denied.Fix, "The API server does not accept the Entra token of user "+objectID) {
 		t.Errorf("what can be done: %+v", denied)
 	}
 

@@ -18,9 +18,9 @@ type Managed struct {
 	// ID is the cluster's in Azure Resource Manager; ResourceGroup and Name are
 	// parts of it.
 	ID, ResourceGroup, Name string
-	// ObjectID is the Entra object that asks, by a token of Entra's; "" where a
-	// credential of the cluster's own does.
-	ObjectID string
+	// User is who asks, by a token of Entra's; "" where a credential of the
+	// cluster's own does.
+	User string
 	// AzureRBAC says that roles of Azure count in the cluster, beside its own.
 	AzureRBAC bool
 }
@@ -61,7 +61,7 @@ func (m managed) untrusted(cause network.Cause) string {
 	case network.NotTLS:
 		return "something that does not speak TLS answers in the API server's place; check HTTPS_PROXY, and what " + host + " resolves to on this runner"
 	case network.ClientCertificateRefused:
-		if m.ObjectID != "" {
+		if m.User != "" {
 			return "the API server, or something in its place, asks for a client certificate, and a token of Entra is what AKS takes; check HTTPS_PROXY"
 		}
 		return "the API server does not accept the client certificate that Azure Resource Manager handed out: run again, in case the cluster's certificates are being rotated"
@@ -92,15 +92,15 @@ func (m managed) unanswered(host string, address netip.Addr) string {
 
 func (m managed) denied(call call, code int) string {
 	switch {
-	case m.ObjectID == "" && code == http.StatusUnauthorized:
+	case m.User == "" && code == http.StatusUnauthorized:
 		return "The API server does not accept the credential that Azure Resource Manager handed out: run again, in case the cluster's certificates are being rotated"
-	case m.ObjectID == "":
+	case m.User == "":
 		return ""
 	case code == http.StatusUnauthorized:
-		return "The API server does not accept the Entra token of object " + m.ObjectID + ": the cluster takes tokens of another tenant than tenant-id, or none of Entra at all (" +
+		return "The API server does not accept the Entra token of user " + m.User + ": the cluster takes tokens of another tenant than tenant-id, or none of Entra at all (" +
 			m.show("aadProfile") + "), or the clock of this runner is wrong"
 	}
-	hint := fmt.Sprintf("The API server knows this run as the Entra object %s: in namespace %s, bind a Role that allows %s on %s to it (kind User)", m.ObjectID, call.namespace, call.verb, call.resource)
+	hint := fmt.Sprintf("The API server knows this run as the user %s of Entra: in namespace %s, bind a Role that allows %s on %s to it (kind User)", m.User, call.namespace, call.verb, call.resource)
 	if m.AzureRBAC {
 		hint += `, or assign it the role "Azure Kubernetes Service RBAC Writer" on ` + m.ID + "/namespaces/" + call.namespace
 	}
