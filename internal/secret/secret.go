@@ -21,11 +21,13 @@ const MinLength = 3
 // Set hides secrets in text. The zero value hides nothing yet. It may be used by
 // several goroutines.
 //
-// It works on whole secrets: take them out of a text before the text is
-// shortened or escaped, since a part of one is not known for what it is.
+// Of secrets of 40 bytes or more, such as tokens and keys, it hides pieces of 20
+// bytes or more as well, also in Base64. Others are known only whole: take secrets
+// out of a text before the text is shortened or escaped.
 type Set struct {
-	mu    sync.RWMutex
-	known []string
+	mu     sync.RWMutex
+	known  []string
+	pieces fragments
 }
 
 // Add hides a secret from now on: each of its lines, without the white space
@@ -40,6 +42,7 @@ func (s *Set) Add(secret string) []string {
 		for _, form := range []string{line, quoted(line)} {
 			if len(form) >= MinLength && !slices.Contains(s.known, form) {
 				s.known = append(s.known, form)
+				s.pieces.add(form)
 				added = append(added, form)
 			}
 		}
@@ -54,6 +57,7 @@ func (s *Set) Hide(text string) string {
 	defer s.mu.RUnlock()
 	type part struct{ from, to int }
 	var parts []part
+	s.pieces.find(text, func(from, to int) { parts = append(parts, part{from, to}) })
 	for _, secret := range s.known {
 		for at := 0; ; {
 			i := strings.Index(text[at:], secret)
