@@ -36,8 +36,8 @@ const (
 	Cancelled                Code = "cancelled"
 )
 
-// Meaning tells people what a code stands for and what to do about it, one
-// sentence each.
+// Meaning tells people what a code stands for and what to do about it. Both stand
+// on their own in a table; a report has Do where the failure has no Fix of its own.
 type Meaning struct {
 	Code  Code
 	Means string
@@ -48,11 +48,11 @@ type Meaning struct {
 func Meanings() []Meaning { return slices.Clone(meanings) }
 
 var meanings = []Meaning{
-	{ConfigInvalid, "An input is missing, malformed, or contradicts another one, or the CronJob has not the shape that the contract needs.", "Correct the input or field that the message names; nothing was changed."},
+	{ConfigInvalid, "An input is missing, malformed, or contradicts another one, or the CronJob has not the shape that the contract needs.", "Correct the input or field at fault; nothing was changed."},
 	{ContextIncomplete, "The context has no pinned digest or identity binding for this template.", "Add the template to the context from the reviewed deployment."},
-	{CredentialFailed, "No credential for the cluster could be had: no id token, no token of Entra, or none that Azure Resource Manager accepts.", "Follow the message, which has what was answered and the command that mends it; docs/credentials.md explains each."},
-	{ClusterUnreachable, "The API server could not be reached or its certificate could not be verified, or Azure has no such cluster, or not one that runs.", "Follow the message; without Azure, check the server name, the network path and the CA in the kubeconfig."},
-	{PermissionDenied, "The API server or Azure Resource Manager refused a request by authorization.", "Grant what the message names: a verb on a resource (the README has the whole Role), or a role in Azure."},
+	{CredentialFailed, "No credential for the cluster could be had: no id token, no token of Entra, or none that Azure Resource Manager accepts.", "Look up what was answered in docs/credentials.md, which has the causes and what to do about each."},
+	{ClusterUnreachable, "The API server could not be reached or its certificate could not be verified, or Azure has no such cluster, or not one that runs.", "Check the server's name, the network path to it and the CA that it is verified with; where Azure was asked, look up what it answered in docs/credentials.md."},
+	{PermissionDenied, "The API server or Azure Resource Manager refused a request by authorization.", "Where the API server refused, grant the verb on the resource: the README has the whole Role. Where Azure did, give the role in Azure that docs/federation.md has."},
 	{TemplateUnavailable, "The CronJob could not be read.", "Check its name and namespace and that the cluster is the right one."},
 	{TemplateDrift, "The live CronJob is not the one that was reviewed.", "Deploy the reviewed CronJob again, or review the change and pin its digest."},
 	{SuspensionChanged, "The CronJob is suspended when it should not be, or the other way round.", "Suspend or resume the CronJob, or change require-suspended."},
@@ -65,13 +65,13 @@ var meanings = []Meaning{
 	{ReadbackFailed, "Whether the Job exists could not be found out.", "Run again when the API server answers; it resumes."},
 	{JobWithoutIntent, "A Job of this execution's name exists, but no record here says that it was to be created.", "Find out who created it; resume from the work folder that has its records."},
 	{JobContractChanged, "The Job in the cluster is not the one this execution describes.", "Find out who changed it; it is neither adopted nor replaced."},
-	{CreateRejected, "The API server refused to create the Job.", "Correct what the server's message names and run again."},
+	{CreateRejected, "The API server refused to create the Job.", "Correct what the API server objects to, and run again."},
 	{DispatchAmbiguous, "A create got no answer and no Job is there: it may have run and be gone, or still arrive.", "Look in the cluster's audit log for the create. One that timed out is never repeated; after other answers a re-run repeats it under the same name, inside the TTL window."},
 	{TTLWindowElapsed, "An intent is so old that its Job may have run and been removed by its TTL.", "Find out from the cluster's logs whether it ran; the create is not repeated."},
 	{JobVanishedAfterDispatch, "The Job was created by an earlier run and is gone, with no record of how it ended.", "Find out from the cluster's logs how it ended; it is not repeated."},
 	{JobVanished, "The Job was deleted while it was waited for.", "Find out who deleted it and how far it came; it is not created again."},
 	{StatusInconsistent, "The Job's status contradicts itself.", "Look at the Job; no outcome is reported for it."},
-	{WorkloadCannotStart, "Reserved, this version never reports it: the Job's pods cannot start.", "Correct what the message names; a re-run resumes waiting."},
+	{WorkloadCannotStart, "Reserved, this version never reports it: the Job's pods cannot start.", "Correct what keeps the pods from starting; a re-run resumes waiting."},
 	{JobFailed, "The Job failed.", "Read the workload's log and the Job's conditions."},
 	{DeadlineExceeded, "The time was up before the Job had ended; a Job that was created goes on.", "Where a Job was created, see why it has not ended: kubectl -n NAMESPACE describe job JOB, and kubectl -n NAMESPACE describe pods -l job-name=JOB (image pull, quota, scheduling). Then run again to resume waiting, or give a longer timeout."},
 	{Cancelled, "The run was cancelled; a Job that was created goes on.", "Run again to resume."},

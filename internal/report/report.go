@@ -7,6 +7,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -94,11 +95,8 @@ func (r Report) Annotation() (title, message string) {
 	if e := r.failure(); e != nil && e.Field != "" && !strings.Contains(message, e.Field+": ") {
 		message = e.Field + ": " + message
 	}
-	fix, _, advice := r.advice()
-	for _, sentence := range []string{fix, advice} {
-		if sentence != "" {
-			message = sentenced(message) + " " + sentenced(sentence)
-		}
+	if _, do := r.advice(); do != "" {
+		message = sentenced(message) + " " + sentenced(do)
 	}
 	return bound(code+": "+r.hide(job), maxValue, visible), code + ": " + bound(r.hide(message), maxAnnotation-len(code), visibleLines)
 }
@@ -130,17 +128,19 @@ func (r Report) message() string {
 	return r.Err.Error()
 }
 
-// advice returns the failure's own advice, and what its code means and advises
-// in general. Each may be "".
-func (r Report) advice() (fix, means, do string) {
+// advice returns what the failure's code means, and what to do about it: what the
+// failure itself says, or else what its code advises in general. Each may be "".
+// Never both: what is written for every failure of a kind repeats or contradicts
+// what was written for one.
+func (r Report) advice() (means, do string) {
 	e := r.failure()
 	if e == nil {
-		return "", "", ""
+		return "", ""
 	}
 	for _, m := range failure.Meanings() {
 		if m.Code == e.Code {
 			means, do = m.Means, m.Do
 		}
 	}
-	return e.Fix, means, do
+	return means, cmp.Or(e.Fix, do)
 }

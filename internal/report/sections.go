@@ -34,19 +34,14 @@ func (r Report) why() []block {
 	if r.Err == nil {
 		return nil
 	}
-	fix, means, do := r.advice()
+	means, do := r.advice()
 	rows := pairs{}
 	rows.add("Reason", value(string(failure.CodeOf(r.Err))))
 	rows.add("It means", words(means))
 	if e := r.failure(); e != nil {
 		rows.add("At", value(e.Field))
 	}
-	rows.add("What to do", loose(fix))
-	if fix == "" {
-		rows.add("What to do", words(do))
-	} else {
-		rows.add("In general", words(do))
-	}
+	rows.add("What to do", piece{text: do, limit: maxAdvice, sentence: true})
 	return []block{heading("Why"), rows.table(), verbatim(r.message())}
 }
 

@@ -60,7 +60,7 @@ func (r Report) status() line {
 
 // because names the failure's code and what it means.
 func (r Report) because() line {
-	_, means, _ := r.advice()
+	means, _ := r.advice()
 	if means == "" {
 		return line{words(".")}
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/yuin/goldmark/extension"
 	extast "github.com/yuin/goldmark/extension/ast"
 	"github.com/yuin/goldmark/text"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
 // skeleton is what a reader of Markdown makes of a report, without the values.
@@ -177,23 +179,50 @@ func TestFailureIsToldInFull(t *testing.T) {
 		if s.report.Err == nil {
 			continue
 		}
-		fix, means, do := s.report.advice()
+		means, do := s.report.advice()
 		rows := map[string]string{}
 		for _, row := range parse(t, s.report.Markdown()).cells {
 			rows[row[0]] = row[1]
 		}
-		wantDo := do
-		if fix != "" {
-			wantDo = fix
-		}
 		if means == "" || rows["It means"] != means {
 			t.Errorf("%s: told meaning %q, want %q", s.name, rows["It means"], means)
 		}
-		if wantDo == "" || rows["What to do"] != wantDo {
-			t.Errorf("%s: told to do %q, want %q", s.name, rows["What to do"], wantDo)
+		if do == "" || rows["What to do"] != do {
+			t.Errorf("%s: told to do %q, want %q", s.name, rows["What to do"], do)
 		}
 		if e := s.report.failure(); rows["Reason"] != string(e.Code) || rows["At"] != e.Field {
 			t.Errorf("%s: told reason %q at %q, want %q at %q", s.name, rows["Reason"], rows["At"], e.Code, e.Field)
 		}
+	}
+}
+
+// A failure that says what to do is not followed by what is said of all of its
+// kind, in any form of the report.
+func TestOneAdvice(t *testing.T) {
+	t.Parallel()
+	for _, m := range failure.Meanings() {
+		e := failure.New(m.Code, "something is wrong")
+		for _, r := range []Report{{Err: e}, {Err: e.WithFix("Mend this one")}} {
+			want, not := m.Do, "Mend this one"
+			if r.failure().Fix != "" {
+				want, not = not, want
+			}
+			_, annotation := r.Annotation()
+			for form, text := range map[string]string{"annotation": annotation, "plain": r.Plain(), "markdown": html.UnescapeString(r.Markdown())} {
+				if !strings.Contains(text, want) || strings.Contains(text, not) {
+					t.Errorf("%s: the %s is to say %q and not %q:\n%s", m.Code, form, want, not, text)
+				}
+			}
+		}
+	}
+}
+
+// A command to paste is in the summary as a whole.
+func TestLongAdviceIsWhole(t *testing.T) {
+	t.Parallel()
+	fix := "Make one: az identity federated-credential create " + strings.Repeat("--subject repo:octo-org/octo-repo ", 40) + "--the-end"
+	r := Report{Err: failure.New(failure.CredentialFailed, "none is there").WithFix("%s", fix)}
+	if have := r.Plain(); !strings.Contains(have, fix) {
+		t.Errorf("the advice was cut:\n%s", have)
 	}
 }
