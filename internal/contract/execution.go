@@ -166,7 +166,7 @@ func verifyTemplate(cronJob Object, q Request) error {
 	if digest != q.Pins.Template {
 		return failure.New(failure.TemplateDrift, "CronJob %s/%s has the contract digest %s, pinned is %s",
 			q.Namespace, q.Template, digest, q.Pins.Template).
-			WithFix("Compare the live CronJob with the reviewed one; a digest cannot tell which controlled field differs, but name, image, command, ServiceAccount and source commit are as expected")
+			WithFix("Compare the live CronJob with the reviewed one; a digest cannot tell which controlled field differs, but name, image, command, ServiceAccount and source commit are as expected. Then deploy the reviewed one again, or review the change and pin its digest")
 	}
 	if want := q.RequireSuspended; want != nil && defaulted(spec, "suspend", false) != *want {
 		return failure.New(failure.SuspensionChanged, "CronJob %s has suspend: %s, required is %t",
