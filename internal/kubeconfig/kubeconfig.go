@@ -21,9 +21,8 @@ import (
 // for. data is the file's content, YAML or JSON; reading the file, and judging
 // who else could, is the caller's business.
 //
-// It takes less than kubectl does, because what runs here decides what runs in
-// a cluster: the server is https and verified, and the user is a token, a
-// client certificate or a name and password. Credential plugins (exec,
+// The server is https and verified, and the user is a token, a client certificate
+// or a name and password. Credential plugins (exec,
 // auth-provider) are refused: they are programs that this container does not
 // have and that nobody reviewed. Of the files that a kubeconfig can name
 // (certificate-authority, client-certificate, client-key, tokenFile) only
@@ -56,7 +55,7 @@ func Read(data []byte) (*rest.Config, error) {
 // load returns what the current context of a kubeconfig names.
 func load(data []byte) (cluster named[clientcmdapi.Cluster], user named[clientcmdapi.AuthInfo], err error) {
 	if len(bytes.TrimSpace(data)) == 0 {
-		return cluster, user, failure.New(failure.ConfigInvalid, "the kubeconfig is empty").At("kubeconfig")
+		return cluster, user, invalid(whole, "is empty")
 	}
 	file, err := clientcmd.Load(data)
 	if err != nil {
@@ -68,10 +67,13 @@ func load(data []byte) (cluster named[clientcmdapi.Cluster], user named[clientcm
 // usable checks what can only be seen of the certificates and keys together.
 func usable(cfg *rest.Config) error {
 	if _, err := rest.TLSConfigFor(cfg); err != nil {
-		return invalid("kubeconfig", "its certificates are not usable: %w", err)
+		return invalid(whole, "has certificates that are not usable: %w", err)
 	}
 	return nil
 }
+
+// whole is the path of the kubeconfig itself.
+const whole = "kubeconfig"
 
 // named is an entry of a kubeconfig's list together with its place in it.
 type named[T any] struct {
@@ -172,7 +174,7 @@ func notKubeconfig(err error) error {
 	if line := lineNumber.FindString(err.Error()); line != "" {
 		where = " (" + line + ")"
 	}
-	return invalid("kubeconfig", "is not a kubeconfig%s: want YAML or JSON of apiVersion v1, kind Config, with clusters, users and contexts, each name once", where)
+	return invalid(whole, "is not a kubeconfig%s: want YAML or JSON of apiVersion v1, kind Config, with clusters, users and contexts, each name once", where)
 }
 
 func refusePlugin(path, what string) error {

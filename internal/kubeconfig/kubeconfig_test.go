@@ -59,9 +59,8 @@ func TestKubeconfigsThatAreRefused(t *testing.T) {
 		}
 		return path
 	}
-	cert, key := issue(t, 1<<40)
-	certData := "client-certificate-data: " + base64.StdEncoding.EncodeToString(pemOf(cert.Raw))
-	keyData := "client-key-data: " + base64.StdEncoding.EncodeToString(keyPEM(t, key))
+	certificate, _, _ := clientCertificate(t)
+	certData, keyData, _ := strings.Cut(certificate, "\n")
 	user := func(text string) string { return kubeconfig(goodServer, text) }
 	cluster := func(text string) string { return kubeconfig(text, goodToken) }
 	const theUser, theCluster = `kubeconfig.users["dev"].user`, `kubeconfig.clusters["aks"].cluster`
@@ -89,7 +88,7 @@ func TestKubeconfigsThatAreRefused(t *testing.T) {
 		"not verified":      {cluster(goodServer + "\ninsecure-skip-tls-verify: true"), theCluster + ".insecure-skip-tls-verify", "could answer as the API server"},
 		"proxy":             {cluster(goodServer + "\nproxy-url: ftp://u:" + testPassword + "@proxy"), theCluster + ".proxy-url", "http, https or socks5"},
 		"proxy, no URL":     {cluster(goodServer + "\nproxy-url: \"http://u:" + testPassword + "@[\""), theCluster + ".proxy-url", "http, https or socks5"},
-		"CA":                {cluster(goodServer + "\ncertificate-authority-data: eA=="), "kubeconfig", "certificates are not usable"},
+		"CA":                {cluster(goodServer + "\ncertificate-authority-data: eA=="), "kubeconfig", "certificates that are not usable"},
 		"CA twice":          {cluster(goodServer + "\ncertificate-authority-data: eA==\ncertificate-authority: /ca"), theCluster + ".certificate-authority", "together with certificate-authority-data"},
 		"CA relative":       {cluster(goodServer + "\ncertificate-authority: ca.crt"), theCluster + ".certificate-authority", "not an absolute path"},
 		"CA missing":        {cluster(goodServer + "\ncertificate-authority: " + filepath.Join(dir, "none")), theCluster + ".certificate-authority", "no such file"},
@@ -107,7 +106,7 @@ func TestKubeconfigsThatAreRefused(t *testing.T) {
 		"acting as nobody":           {user(goodToken + "\nas-groups: [system:masters]"), theUser + ".as", "is empty"},
 		"no key":                     {user(certData), theUser, "needs the other too"},
 		"no certificate":             {user(keyData), theUser, "needs the other too"},
-		"key of another":             {user(certData + "\nclient-key-data: " + base64.StdEncoding.EncodeToString([]byte(testPassword))), "kubeconfig", "certificates are not usable"},
+		"key of another":             {user(certData + "\nclient-key-data: " + base64.StdEncoding.EncodeToString([]byte(testPassword))), "kubeconfig", "certificates that are not usable"},
 		"token and name":             {user(goodToken + "\nusername: u\npassword: " + testPassword), theUser, "keep the one"},
 		"token's shape":              {user(`token: "` + testToken + `\nX-Remote-User: admin"`), theUser + ".token", "character"},
 		"token file":                 {user("tokenFile: token"), theUser + ".tokenFile", "not an absolute path"},
@@ -142,11 +141,12 @@ func TestKubeconfigsThatAreRefused(t *testing.T) {
 // A kubeconfig that is taken leads to the server, as the user it names.
 func TestKubeconfigsThatWork(t *testing.T) {
 	t.Parallel()
-	cert, key := issue(t, 1<<40)
+	a := authority(t)
+	certificate, certPEM, keyPEM := clientCertificate(t)
 	dir := t.TempDir()
 	var got http.Header
 	var subject string
-	s := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+	s := serve(t, a, func(_ http.ResponseWriter, r *http.Request) {
 		got, subject = r.Header, ""
 		if len(r.TLS.PeerCertificates) > 0 {
 			subject = r.TLS.PeerCertificates[0].Subject.CommonName
@@ -159,22 +159,20 @@ func TestKubeconfigsThatWork(t *testing.T) {
 		}
 		return path
 	}
-	ca := pemOf(s.Certificate().Raw)
-	cluster := "server: " + s.URL + "\ncertificate-authority-data: " + base64.StdEncoding.EncodeToString(ca)
+	cluster := "server: " + s.URL + "\n" + caField(a)
 	tests := []struct {
 		name, data                      string
 		authorization, subject, imitate string
 	}{
 		{"token", kubeconfig(cluster, goodToken), "Bearer " + testToken, "", ""},
 		{"token file", kubeconfig(cluster, "tokenFile: "+write("token", []byte(testToken+"\n"))), "Bearer " + testToken, "", ""},
-		{"certificate", kubeconfig(cluster, "client-certificate-data: "+base64.StdEncoding.EncodeToString(pemOf(cert.Raw))+
-			"\nclient-key-data: "+base64.StdEncoding.EncodeToString(keyPEM(t, key))), "", "test", ""},
-		{"files", kubeconfig("server: "+s.URL+"\ncertificate-authority: "+write("ca", ca),
-			"client-certificate: "+write("cert", pemOf(cert.Raw))+"\nclient-key: "+write("key", keyPEM(t, key))), "", "test", ""},
+		{"certificate", kubeconfig(cluster, certificate), "", "test", ""},
+		{"files", kubeconfig("server: "+s.URL+"\ncertificate-authority: "+write("ca", a.PEM),
+			"client-certificate: "+write("cert", certPEM)+"\nclient-key: "+write("key", keyPEM)), "", "test", ""},
 		{"name and password", kubeconfig(cluster, "username: u\npassword: p"), "Basic dTpw", "", ""},
 		{"acting as another", kubeconfig(cluster, goodToken+"\nas: deployer"), "Bearer " + testToken, "", "deployer"},
-		{"server name", kubeconfig(cluster+"\ntls-server-name: example.com", goodToken), "Bearer " + testToken, "", ""},
-		{"JSON", asJSON(t, s.URL, ca), "Bearer " + testToken, "", ""},
+		{"server name", kubeconfig(cluster+"\ntls-server-name: api.example", goodToken), "Bearer " + testToken, "", ""},
+		{"JSON", asJSON(t, s.URL, a.PEM), "Bearer " + testToken, "", ""},
 	}
 	for _, test := range tests {
 		cfg, err := Read([]byte(test.data))

@@ -1,7 +1,6 @@
 package kubeconfig
 
 import (
-	"encoding/base64"
 	"errors"
 	"net/http"
 	"os"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
 // The user that AKS hands out for a cluster with Entra integration, in the two
@@ -22,29 +22,30 @@ func TestPlugins(t *testing.T) {
 	exec := func(args string) string {
 		return "exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: kubelogin, installHint: x, provideClusterInfo: false, env: null, args: [" + args + "]}"
 	}
-	for name, test := range map[string]struct{ user, plugin, id string }{
-		"as AKS writes it": {exec("get-token, --environment, AzurePublicCloud, --server-id, " + server + ", --client-id, " + client + ", --tenant-id, " + client + ", --login, devicecode"), "kubelogin", server},
-		"with =":           {exec("get-token, --server-id=" + server + ", --login=azurecli"), "kubelogin", server},
-		"in capitals":      {exec("--server-id, " + strings.ToUpper(server)), "kubelogin", server},
-		"twice":            {exec("--server-id, " + client + ", --server-id=" + server), "kubelogin", server},
-		"a flag's value":   {exec("--client-id, --server-id=" + server), "kubelogin", server},
-		"after the flags":  {exec("--, --server-id, " + server), "kubelogin", ""},
-		"nothing after it": {exec("get-token, --server-id"), "kubelogin", ""},
-		"another's":        {exec("--server-identity, " + server), "kubelogin", ""},
-		"no arguments":     {exec(""), "kubelogin", ""},
+	known := goodServer + "\n" + caField(authority(t))
+	for name, test := range map[string]struct{ user, id string }{
+		"as AKS writes it": {exec("get-token, --environment, AzurePublicCloud, --server-id, " + server + ", --client-id, " + client + ", --tenant-id, " + client + ", --login, devicecode"), server},
+		"with =":           {exec("get-token, --server-id=" + server + ", --login=azurecli"), server},
+		"in capitals":      {exec("--server-id, " + strings.ToUpper(server)), server},
+		"twice":            {exec("--server-id, " + client + ", --server-id=" + server), server},
+		"a flag's value":   {exec("--client-id, --server-id=" + server), server},
+		"after the flags":  {exec("--, --server-id, " + server), ""},
+		"nothing after it": {exec("get-token, --server-id"), ""},
+		"another's":        {exec("--server-identity, " + server), ""},
+		"no arguments":     {exec(""), ""},
 		"of older clusters": {"auth-provider: {name: azure, config: {apiserver-id: " + server + ", client-id: " + client +
-			", config-mode: '1', environment: AzurePublicCloud, tenant-id: " + client + "}}", "azure", server},
-		"another provider": {"auth-provider: {name: oidc, config: {client-id: " + client + "}}", "oidc", ""},
-		"without config":   {"auth-provider: {name: azure}", "azure", ""},
+			", config-mode: '1', environment: AzurePublicCloud, tenant-id: " + client + "}}", server},
+		"another provider": {"auth-provider: {name: oidc, config: {client-id: " + client + "}}", ""},
+		"without config":   {"auth-provider: {name: azure}", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg, plugin, err := ReadManaged([]byte(kubeconfig(goodServer, test.user)))
+			cfg, plugin, err := ReadManaged([]byte(kubeconfig(known, test.user)))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if plugin == nil || plugin.Name != test.plugin || plugin.ServerID() != test.id {
-				t.Errorf("plugin %+v, want %s with %q", plugin, test.plugin, test.id)
+			if plugin == nil || plugin.ServerID() != test.id {
+				t.Errorf("plugin %+v, want one with %q", plugin, test.id)
 			}
 			if cfg.Host != "https://api.example:443" || cfg.ExecProvider != nil || cfg.AuthProvider != nil || cfg.BearerToken != "" {
 				t.Errorf("connection %v", cfg)
@@ -59,22 +60,21 @@ func TestPlugins(t *testing.T) {
 // The user of a cluster with local accounts.
 func TestManagedKubeconfigWithACredential(t *testing.T) {
 	t.Parallel()
-	cert, key := issue(t, 1<<40)
+	a := authority(t)
+	certificate, _, _ := clientCertificate(t)
 	var authorization, subject string
-	s := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+	s := serve(t, a, func(_ http.ResponseWriter, r *http.Request) {
 		authorization, subject = r.Header.Get("Authorization"), ""
 		if len(r.TLS.PeerCertificates) > 0 {
 			subject = r.TLS.PeerCertificates[0].Subject.CommonName
 		}
 	})
-	certificate := "client-certificate-data: " + base64.StdEncoding.EncodeToString(pemOf(cert.Raw)) +
-		"\nclient-key-data: " + base64.StdEncoding.EncodeToString(keyPEM(t, key))
 	for user, want := range map[string][2]string{
 		certificate:                    {"", "test"},
 		certificate + "\n" + goodToken: {"Bearer " + testToken, "test"},
 		goodToken:                      {"Bearer " + testToken, ""},
 	} {
-		cluster := "server: " + s.URL + "\ncertificate-authority-data: " + base64.StdEncoding.EncodeToString(pemOf(s.Certificate().Raw))
+		cluster := "server: " + s.URL + "\n" + caField(a)
 		cfg, plugin, err := ReadManaged([]byte(kubeconfig(cluster, user)))
 		if err != nil || plugin != nil {
 			t.Fatal(plugin, err)
@@ -98,15 +98,25 @@ func TestManagedKubeconfigsThatAreRefused(t *testing.T) {
 	}
 	const theUser, theCluster = `kubeconfig.users["dev"].user`, `kubeconfig.clusters["aks"].cluster`
 	const login = "exec: {apiVersion: client.authentication.k8s.io/v1, command: kubelogin, interactiveMode: Never, args: [x]}"
-	user := func(text string) string { return kubeconfig(goodServer, text) }
+	ca := caField(authority(t))
+	known := goodServer + "\n" + ca
+	user := func(text string) string { return kubeconfig(known, text) }
 	cluster := func(text string) string { return kubeconfig(text, login) }
 	for name, test := range map[string]struct{ data, field, text string }{
-		"nothing":                 {"", "kubeconfig", "empty"},
+		"nothing":                 {"", "kubeconfig", "is empty"},
 		"a page":                  {"<html>" + testToken, "kubeconfig", "is not a kubeconfig"},
 		"no context":              {strings.Replace(user(login), "current-context: main\n", "", 1), "kubeconfig.current-context", "is not set"},
 		"CA file":                 {cluster(goodServer + "\ncertificate-authority: " + file), theCluster + ".certificate-authority", "names a file of this machine"},
 		"CA file and CA":          {cluster(goodServer + "\ncertificate-authority-data: eA==\ncertificate-authority: " + file), theCluster + ".certificate-authority", "names a file"},
-		"CA":                      {cluster(goodServer + "\ncertificate-authority-data: eA=="), "kubeconfig", "certificates are not usable"},
+		"CA":                      {cluster(goodServer + "\ncertificate-authority-data: eA=="), "kubeconfig", "certificates that are not usable"},
+		"no CA":                   {cluster(goodServer), theCluster + ".certificate-authority-data", "is missing"},
+		"no CA, with a token":     {kubeconfig(goodServer, goodToken), theCluster + ".certificate-authority-data", "is missing"},
+		"empty CA":                {cluster(goodServer + "\ncertificate-authority-data: ''"), theCluster + ".certificate-authority-data", "is missing"},
+		"another host":            {cluster(known + "\ntls-server-name: evil.example"), theCluster + ".tls-server-name", "another host's certificate"},
+		"a name":                  {user("username: u"), theUser + ".username", "by name and password"},
+		"a password":              {user("password: " + testPassword), theUser + ".password", "by name and password"},
+		"a name and password":     {user("username: u\npassword: " + testPassword), theUser + ".username", "by name and password"},
+		"a password and a token":  {user(goodToken + "\npassword: " + testPassword), theUser + ".password", "by name and password"},
 		"certificate file":        {user("client-certificate: " + file), theUser + ".client-certificate", "names a file"},
 		"key file":                {user(login + "\nclient-key: " + file), theUser + ".client-key", "names a file"},
 		"token file":              {user("tokenFile: " + file), theUser + ".tokenFile", "names a file"},
@@ -120,7 +130,7 @@ func TestManagedKubeconfigsThatAreRefused(t *testing.T) {
 		"not verified":            {cluster(goodServer + "\ninsecure-skip-tls-verify: true"), theCluster + ".insecure-skip-tls-verify", "could answer as the API server"},
 		"no credential":           {user("{}"), theUser, "has no credential"},
 		"plugin and token":        {user(login + "\n" + goodToken), theUser, "not clear which one counts"},
-		"plugin and name":         {user(login + "\nusername: u\npassword: " + testPassword), theUser, "not clear which one counts"},
+		"plugin and name":         {user(login + "\nusername: u\npassword: " + testPassword), theUser + ".username", "by name and password"},
 		"plugin and certificate":  {user(login + "\nclient-certificate-data: eA=="), theUser, "not clear which one counts"},
 		"plugin and key":          {user(login + "\nclient-key-data: eA=="), theUser, "not clear which one counts"},
 		"two plugins":             {user(login + "\nauth-provider: {name: azure}"), theUser, "not clear which one counts"},
@@ -130,12 +140,16 @@ func TestManagedKubeconfigsThatAreRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cfg, plugin, err := ReadManaged([]byte(test.data))
-			var told *failure.Error
-			if !errors.As(err, &told) || cfg != nil || plugin != nil {
+			told, ok := errors.AsType[*ManagedError](err)
+			if !ok || failure.CodeOf(err) != "" || cfg != nil || plugin != nil {
 				t.Fatalf("got %v, %v, %v", cfg, plugin, err)
 			}
-			if told.Field != test.field || !strings.Contains(told.Message, test.text) || told.Fix != "" {
-				t.Errorf("got %s: %s. %s; want %s: … %s", told.Field, told.Message, told.Fix, test.field, test.text)
+			want := test.field + ": " + told.Problem
+			if test.field == "kubeconfig" {
+				want = "it " + told.Problem
+			}
+			if told.Field != test.field || !strings.Contains(told.Problem, test.text) || err.Error() != want {
+				t.Errorf("got %s, %v; want %s: … %s", told.Field, err, test.field, test.text)
 			}
 			for _, secret := range []string{testToken, testPassword, file} {
 				if strings.Contains(err.Error(), secret) {
@@ -147,24 +161,30 @@ func TestManagedKubeconfigsThatAreRefused(t *testing.T) {
 }
 
 func FuzzReadManaged(f *testing.F) {
-	f.Add([]byte(kubeconfig(goodServer, goodToken)))
-	f.Add([]byte(kubeconfig(goodServer, "exec: {apiVersion: client.authentication.k8s.io/v1, command: a, interactiveMode: Never, args: [--server-id, b]}")))
-	f.Add([]byte(kubeconfig(goodServer, "auth-provider: {name: azure, config: {apiserver-id: 6dae42f8-4368-4678-94ff-3960e28e3630}}")))
-	f.Add([]byte(kubeconfig(goodServer+"\ncertificate-authority: /dev/null", "tokenFile: /dev/null")))
+	a, err := standin.NewAuthority("kubernetes")
+	if err != nil {
+		f.Fatal(err)
+	}
+	known := goodServer + "\n" + caField(a)
+
+	f.Add([]byte(kubeconfig(known, goodToken)))
+	f.Add([]byte(kubeconfig(known, "exec: {apiVersion: client.authentication.k8s.io/v1, command: a, interactiveMode: Never, args: [--server-id, b]}")))
+	f.Add([]byte(kubeconfig(known, "auth-provider: {name: azure, config: {apiserver-id: 6dae42f8-4368-4678-94ff-3960e28e3630}}")))
+	f.Add([]byte(kubeconfig(known+"\ncertificate-authority: /dev/null", "tokenFile: /dev/null")))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		cfg, plugin, err := ReadManaged(data)
-		var told *failure.Error
 		if err != nil {
-			if !errors.As(err, &told) || told.Field == "" {
+			if told, ok := errors.AsType[*ManagedError](err); !ok || told.Field == "" || failure.CodeOf(err) != "" {
 				t.Errorf("no field: %v", err)
 			}
 			return
 		}
 		if !strings.HasPrefix(cfg.Host, "https://") || cfg.Insecure || cfg.ExecProvider != nil || cfg.AuthProvider != nil ||
-			cfg.BearerTokenFile != "" || cfg.CAFile != "" || cfg.CertFile != "" || cfg.KeyFile != "" || cfg.Proxy != nil || cfg.Impersonate.UserName != "" {
+			cfg.BearerTokenFile != "" || cfg.CAFile != "" || cfg.CertFile != "" || cfg.KeyFile != "" || cfg.Proxy != nil || cfg.Impersonate.UserName != "" ||
+			len(cfg.CAData) == 0 || cfg.ServerName != "" || cfg.Username != "" || cfg.Password != "" {
 			t.Errorf("taken: %v", cfg)
 		}
-		if plugin != nil && (cfg.BearerToken != "" || cfg.Username != "" || len(cfg.CertData) > 0 || plugin.ServerID() != "" && !guid.MatchString(plugin.ServerID())) {
+		if plugin != nil && (cfg.BearerToken != "" || len(cfg.CertData) > 0 || plugin.ServerID() != "" && !guid.MatchString(plugin.ServerID())) {
 			t.Errorf("taken with a plugin: %v", cfg)
 		}
 		if _, err := rest.TransportFor(cfg); err != nil {

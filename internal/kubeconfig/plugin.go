@@ -11,9 +11,6 @@ import (
 // Plugin is what a kubeconfig says of the credential plugin that its user signs in
 // by. It is read and never run.
 type Plugin struct {
-	// Name is the command of an exec plugin, or the name of an auth-provider.
-	Name string
-
 	serverID string
 }
 
@@ -33,14 +30,14 @@ func pluginOf(user named[clientcmdapi.AuthInfo]) (*Plugin, error) {
 		return nil, nil
 	case exec != nil && provider != nil:
 		return nil, invalid(user.path, "has an exec plugin and an auth-provider, so it is not clear which one counts")
-	case slices.ContainsFunc([]string{user.spec.Token, user.spec.Username, string(user.spec.ClientCertificateData), string(user.spec.ClientKeyData)}, given):
+	case slices.ContainsFunc([]string{user.spec.Token, string(user.spec.ClientCertificateData), string(user.spec.ClientKeyData)}, given):
 		return nil, invalid(user.path, "has a plugin and another credential, so it is not clear which one counts")
 	case exec != nil:
 		id, err := serverID(user.path+".exec.args", flagOf(exec.Args, "server-id"))
-		return &Plugin{Name: exec.Command, serverID: id}, err
+		return &Plugin{id}, err
 	}
 	id, err := serverID(user.path+".auth-provider.config", provider.Config["apiserver-id"])
-	return &Plugin{Name: provider.Name, serverID: id}, err
+	return &Plugin{id}, err
 }
 
 func given(value string) bool { return value != "" }

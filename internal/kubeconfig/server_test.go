@@ -1,22 +1,17 @@
 package kubeconfig
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
+	"encoding/base64"
 	"fmt"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
 const (
@@ -24,12 +19,16 @@ const (
 	testPassword = "hunter2-never-shown"
 )
 
-// serve starts a TLS server that asks for a client certificate, and takes none
-// too.
-func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
+// serve starts a TLS server of the authority's that asks for a client certificate,
+// and takes none too.
+func serve(t *testing.T, a *standin.Authority, handler http.HandlerFunc) *httptest.Server {
 	t.Helper()
+	certificate, err := a.Server("api.example")
+	if err != nil {
+		t.Fatal(err)
+	}
 	s := httptest.NewUnstartedServer(handler)
-	s.TLS = &tls.Config{ClientAuth: tls.RequestClientCert}
+	s.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}, ClientAuth: tls.RequestClientCert}
 	s.StartTLS()
 	t.Cleanup(s.Close)
 	return s
@@ -58,40 +57,31 @@ func visit(t *testing.T, cfg *rest.Config) error {
 	return nil
 }
 
-// issue makes a self-signed certificate that is valid until some time from now.
-func issue(t *testing.T, valid time.Duration) (*x509.Certificate, *ecdsa.PrivateKey) {
+// authority is that of a cluster of the test's.
+func authority(t *testing.T) *standin.Authority {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	a, err := standin.NewAuthority("kubernetes")
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(valid),
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return cert, key
+	return a
 }
 
-func pemOf(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-}
-
-func keyPEM(t *testing.T, key *ecdsa.PrivateKey) []byte {
+// clientCertificate is that of a user named test, as the fields of a kubeconfig and
+// in PEM.
+func clientCertificate(t *testing.T) (fields string, certificate, key []byte) {
 	t.Helper()
-	der, err := x509.MarshalPKCS8PrivateKey(key)
+	certificate, key, err := authority(t).Client("test")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
+	return "client-certificate-data: " + base64.StdEncoding.EncodeToString(certificate) +
+		"\nclient-key-data: " + base64.StdEncoding.EncodeToString(key), certificate, key
+}
+
+// caField is the field of a kubeconfig that has the authority.
+func caField(a *standin.Authority) string {
+	return "certificate-authority-data: " + base64.StdEncoding.EncodeToString(a.PEM)
 }
 
 func TestServerURL(t *testing.T) {
