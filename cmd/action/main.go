@@ -16,6 +16,7 @@ import (
 )
 
 func main() {
+	silenceLibraries()
 	ctx := untilSignalled(context.Background(), os.Stderr, os.Exit)
 	os.Exit(realMain(ctx, os.Args[1:], os.Getenv, os.Stdin, os.Stdout, os.Stderr))
 }
