@@ -168,7 +168,7 @@ func (e *Entra) Error(code int, header ...string) Answer {
 			why, _ = readForm(r, tenant)
 			why.code = code
 		}
-		e.note(why)
+		e.note(r, why)
 		e.refuse(w, r, why)
 	}
 }

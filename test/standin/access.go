@@ -22,8 +22,10 @@ var (
 // Access is what an access token says of who has it.
 type Access struct {
 	ID, Audience, Tenant, ClientID, ObjectID string
-	Groups                                   []string
-	Expires                                  time.Time
+	// UPN is the userPrincipalName of a person, empty for everybody else.
+	UPN     string
+	Groups  []string
+	Expires time.Time
 }
 
 // Verify checks an access token as a service does: signature, issuer, times, and
@@ -36,6 +38,7 @@ func (e *Entra) Verify(token, tenant string, audiences ...string) (Access, error
 		Tenant   string   `json:"tid"`
 		ClientID string   `json:"appid"`
 		ObjectID string   `json:"oid"`
+		UPN      string   `json:"upn"`
 		Groups   []string `json:"groups"`
 	}
 	parser := jwt.NewParser(jwt.WithValidMethods([]string{"RS256"}), jwt.WithoutClaimsValidation())
@@ -49,7 +52,7 @@ func (e *Entra) Verify(token, tenant string, audiences ...string) (Access, error
 	}
 	access := Access{
 		ID: claims.ID, Audience: claims.Audience[0], Tenant: claims.Tenant, ClientID: claims.ClientID, ObjectID: claims.ObjectID,
-		Groups: claims.Groups, Expires: claims.ExpiresAt.Time,
+		UPN: claims.UPN, Groups: claims.Groups, Expires: claims.ExpiresAt.Time,
 	}
 	switch {
 	case claims.ID == "" || !strings.HasPrefix(claims.Issuer, e.tokenIssuer()+"/"):
@@ -66,8 +69,9 @@ func (e *Entra) Verify(token, tenant string, audiences ...string) (Access, error
 
 // AuthenticationConfiguration renders the configuration with which a
 // kube-apiserver (--authentication-config) trusts the access tokens of a tenant
-// for the audiences, such as [AKSServerID], as one of AKS does: a service principal
-// is its object id, and its groups are theirs.
+// for the audiences, such as [AKSServerID], as one of AKS does: a person of the
+// tenant is the userPrincipalName, everybody else the object id, and groups are
+// theirs.
 // https://kubernetes.io/docs/reference/access-authn-authz/authentication/#using-authentication-configuration
 func (e *Entra) AuthenticationConfiguration(authority *Authority, tenant string, audiences ...string) ([]byte, error) {
 	if len(audiences) == 0 {
@@ -87,7 +91,7 @@ func (e *Entra) AuthenticationConfiguration(authority *Authority, tenant string,
 		"jwt": []any{map[string]any{
 			"issuer": issuer,
 			"claimMappings": map[string]any{
-				"username": map[string]any{"claim": "oid", "prefix": ""},
+				"username": map[string]any{"expression": "has(claims.upn) ? claims.upn : claims.oid"},
 				"groups":   map[string]any{"claim": "groups", "prefix": ""},
 				"uid":      map[string]any{"claim": "oid"},
 			},

@@ -39,14 +39,14 @@ type ARM struct {
 	mu       sync.Mutex
 	clusters map[string]*Cluster // by group and name
 	groups   map[string]bool
-	allowed  map[string][]string // actions by object id
+	allowed  map[string][]grant // by object id
 }
 
 // NewARM starts it, for tokens of the Entra.
 func NewARM(authority *Authority, ledger *Ledger, entra *Entra, tenant, subscription string) (*ARM, error) {
 	a := &ARM{
 		Subscription: strings.ToLower(subscription), Tenant: strings.ToLower(tenant), ledger: ledger, entra: entra,
-		clusters: map[string]*Cluster{}, groups: map[string]bool{}, allowed: map[string][]string{},
+		clusters: map[string]*Cluster{}, groups: map[string]bool{}, allowed: map[string][]grant{},
 	}
 	var err error
 	if a.Server, err = NewServer("arm", authority, http.HandlerFunc(a.serve)); err != nil {
@@ -127,12 +127,33 @@ func (a *ARM) rememberRaw(object map[string]any) {
 	}
 }
 
-// Allow gives a principal, by its object id, the actions of a role beside those
-// that it has. Nobody has any before.
+// grant is a role that somebody has at a scope and below it.
+type grant struct {
+	scope   string
+	actions []string
+}
+
+// Allow gives a principal, by its object id, the actions of a role in the whole
+// subscription, beside those that it has. Nobody has any before.
 func (a *ARM) Allow(objectID string, actions ...string) {
+	a.AllowAt(objectID, "/subscriptions/"+a.Subscription, actions...)
+}
+
+// AllowAt is Allow for a scope: the id of the subscription, of a resource group or
+// of a cluster, whether that is there or not.
+func (a *ARM) AllowAt(objectID, scope string, actions ...string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.allowed[strings.ToLower(objectID)] = append(a.allowed[strings.ToLower(objectID)], actions...)
+	id := strings.ToLower(objectID)
+	a.allowed[id] = append(a.allowed[id], grant{strings.ToLower(strings.TrimSuffix(scope, "/")), actions})
+}
+
+// may reports whether a principal may do something. The caller holds the lock.
+func (a *ARM) may(objectID string, op operation) bool {
+	scope := strings.ToLower(op.scope()) + "/"
+	return slices.ContainsFunc(a.allowed[strings.ToLower(objectID)], func(g grant) bool {
+		return strings.HasPrefix(scope, g.scope+"/") && slices.Contains(g.actions, op.action)
+	})
 }
 
 // Forbid takes all actions from a principal.
@@ -196,7 +217,7 @@ func (a *ARM) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a.mu.Lock()
-	allowed := slices.Contains(a.allowed[strings.ToLower(access.ObjectID)], op.action)
+	allowed := a.may(access.ObjectID, op)
 	group := a.groups[strings.ToLower(op.group)]
 	var cluster Cluster
 	there := a.clusters[strings.ToLower(op.group+"/"+op.name)]
@@ -207,7 +228,7 @@ func (a *ARM) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !allowed:
 		armError(w, http.StatusForbidden, "AuthorizationFailed", fmt.Sprintf("The client '%s' with object id '%s' does not have authorization to perform action '%s' over scope '%s' or the scope is invalid. If access was recently granted, please refresh your credentials.",
-			access.ClientID, access.ObjectID, op.action, op.scope()))
+			orElse(access.UPN, access.ClientID), access.ObjectID, op.action, op.scope()))
 	case !group:
 		armError(w, http.StatusNotFound, "ResourceGroupNotFound", "Resource group '"+op.group+"' could not be found.")
 	case there == nil:

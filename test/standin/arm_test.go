@@ -33,6 +33,10 @@ func TestARMRefuses(t *testing.T) {
 		return forged
 	}
 	same := func(_ *testing.T, _ *standin.Azure, token string) string { return token }
+	everywhere := func(_ *testing.T, a *standin.Azure, token string) string {
+		a.ARM.Allow(standin.ObjectID, standin.RoleReader...)
+		return token
+	}
 	for name, tt := range map[string]struct {
 		method, path string
 		token        func(t *testing.T, a *standin.Azure, good string) string
@@ -63,12 +67,18 @@ func TestARMRefuses(t *testing.T) {
 			token, _ := askToken(t, a, other, form).object(t)["access_token"].(string)
 			return token
 		}, 401, "InvalidAuthenticationTokenTenant", "wrong issuer"},
-		"no version":   {http.MethodGet, clusterPath, same, 400, "MissingApiVersionParameter", "api-version"},
-		"type":         {http.MethodGet, other("managedClusters", "snapshots"), same, 404, "InvalidResourceType", ""},
-		"method":       {http.MethodPost, good, same, 404, "InvalidResourceType", ""},
-		"subscription": {http.MethodGet, other(standin.SubscriptionID, standin.TenantID), same, 404, "SubscriptionNotFound", standin.TenantID},
-		"group":        {http.MethodGet, other(standin.ResourceGroup, "nowhere"), same, 404, "ResourceGroupNotFound", "'nowhere'"},
-		"cluster":      {http.MethodGet, other(standin.ClusterName, "nothing"), same, 404, "ResourceNotFound", "managedClusters/nothing"},
+		"no version":                          {http.MethodGet, clusterPath, same, 400, "MissingApiVersionParameter", "api-version"},
+		"type":                                {http.MethodGet, other("managedClusters", "snapshots"), same, 404, "InvalidResourceType", ""},
+		"method":                              {http.MethodPost, good, same, 404, "InvalidResourceType", ""},
+		"subscription":                        {http.MethodGet, other(standin.SubscriptionID, standin.TenantID), same, 404, "SubscriptionNotFound", standin.TenantID},
+		"group":                               {http.MethodGet, other(standin.ResourceGroup, "nowhere"), everywhere, 404, "ResourceGroupNotFound", "'nowhere'"},
+		"cluster":                             {http.MethodGet, other(standin.ClusterName, "nothing"), everywhere, 404, "ResourceNotFound", "managedClusters/nothing"},
+		"group, with a role on the cluster":   {http.MethodGet, other(standin.ResourceGroup, "nowhere"), same, 403, "AuthorizationFailed", "or the scope is invalid"},
+		"cluster, with a role on another one": {http.MethodGet, other(standin.ClusterName, standin.ClusterName+"2"), same, 403, "AuthorizationFailed", "or the scope is invalid"},
+		"cluster, with a role on the group": {http.MethodGet, other(standin.ClusterName, "nothing"), func(_ *testing.T, a *standin.Azure, token string) string {
+			a.ARM.AllowAt(standin.ObjectID, "/Subscriptions/"+standin.SubscriptionID+"/resourcegroups/"+standin.ResourceGroup+"/", standin.RoleReader...)
+			return token
+		}, 404, "ResourceNotFound", "managedClusters/nothing"},
 		"admin": {http.MethodPost, other("?", "/listClusterAdminCredential?"), same, 403, "AuthorizationFailed",
 			"The client '" + standin.ClientID + "' with object id '" + standin.ObjectID + "' does not have authorization to perform action '" + standin.ActionListAdmin + "' over scope '" + clusterPath + "'"},
 		"no role": {http.MethodGet, good, func(_ *testing.T, a *standin.Azure, token string) string {

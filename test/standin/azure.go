@@ -13,7 +13,8 @@ import (
 // Azure is all of it, with one authority and one ledger: a tenant with an
 // application that both GitHub's job and the service connection of Azure
 // Pipelines may stand for, and a subscription with a cluster whose user
-// credential the application may read.
+// credential the application may read: this one's and no other one's, as the
+// documentation of the action has people set it up.
 type Azure struct {
 	Authority *Authority
 	Ledger    *Ledger
@@ -73,7 +74,7 @@ func (a *Azure) start(server string, ca []byte) (err error) {
 		{Issuer: a.GitHub.Issuer(), Subject: a.GitHub.Subject(), Audience: TokenAudience},
 		{Issuer: a.Pipelines.Issuer(), Subject: a.Pipelines.Subject(), Audience: TokenAudience},
 	}})
-	a.ARM.Allow(ObjectID, RoleClusterUser...)
+	a.ARM.AllowAt(ObjectID, a.ClusterID(), RoleClusterUser...)
 	return a.ARM.AddCluster(Cluster{ResourceGroup: ResourceGroup, Name: ClusterName, Server: server, CA: ca})
 }
 

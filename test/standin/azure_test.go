@@ -152,7 +152,7 @@ func TestAuthenticationConfiguration(t *testing.T) {
 		want := map[string]any{
 			"apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthenticationConfiguration",
 			"jwt": []any{map[string]any{"issuer": tt.issuer, "claimMappings": map[string]any{
-				"username": map[string]any{"claim": "oid", "prefix": ""}, "groups": map[string]any{"claim": "groups", "prefix": ""},
+				"username": map[string]any{"expression": "has(claims.upn) ? claims.upn : claims.oid"}, "groups": map[string]any{"claim": "groups", "prefix": ""},
 				"uid": map[string]any{"claim": "oid"},
 			}}},
 		}

@@ -6,9 +6,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/golang-jwt/jwt/v5"
-	"github.com/google/uuid"
 )
 
 // Entra plays Microsoft Entra: the discovery document and key set of its tenants,
@@ -64,16 +61,23 @@ type FederatedCredential struct{ Issuer, Subject, Audience string }
 // AccessToken is a token that was issued.
 type AccessToken struct {
 	ID, Audience, ClientID, ObjectID string
-	Time, Expires                    time.Time
+	// UPN is the userPrincipalName of a person, empty for everybody else.
+	UPN           string
+	Time, Expires time.Time
 }
 
-// Assertion is an id token that was shown, with what came of it.
+// Assertion is an id token that was shown, with what came of it. It is there
+// whatever the request met, and from when it was read.
 type Assertion struct {
 	ID, Issuer, Subject, Audience, ClientID, Scope string
 	Time                                           time.Time
-	// Code is the error that was answered, 0 when a token was.
+	// Code is the error that was answered, 0 when a token was, and [Spoilt] when
+	// the request met something else.
 	Code int
 }
+
+// Spoilt is the code of an assertion that Entra itself did not judge.
+const Spoilt = -1
 
 // Resources that are there in every tenant.
 const (
@@ -111,6 +115,7 @@ func NewEntra(authority *Authority, ledger *Ledger) (*Entra, error) {
 	if e.Server, err = NewServer("entra", authority, mux); err != nil {
 		return nil, err
 	}
+	e.Server.before(e.shown)
 	return e, nil
 }
 
@@ -235,31 +240,4 @@ func (e *Entra) serveDiscovery(w http.ResponseWriter, r *http.Request, tenant st
 	document["response_modes_supported"] = []string{"query", "fragment", "form_post"}
 	document["tenant_region_scope"], document["cloud_instance_name"] = "EU", "microsoftonline.com"
 	writeJSON(w, http.StatusOK, document)
-}
-
-// issue makes an access token for an application.
-func (e *Entra) issue(tenant string, app App, audience string, lifetime time.Duration) (string, AccessToken, error) {
-	now := time.Now()
-	made := AccessToken{
-		ID: uuid.NewString(), Audience: audience, ClientID: app.ClientID, ObjectID: app.ObjectID,
-		Time: now, Expires: now.Truncate(time.Second).Add(lifetime),
-	}
-	from := now.Add(-5 * time.Minute).Unix()
-	claims := jwt.MapClaims{
-		"aud": audience, "iss": e.AccessTokenIssuer(tenant), "iat": from, "nbf": from, "exp": made.Expires.Unix(),
-		"aio": uuid.NewString(), "appid": app.ClientID, "appidacr": "2", "idp": e.AccessTokenIssuer(tenant), "idtyp": "app",
-		"oid": app.ObjectID, "sub": app.ObjectID, "tid": tenant, "uti": made.ID[:8], "jti": made.ID, "ver": "1.0", "xms_tcdt": "1600000000",
-	}
-	if len(app.Groups) > 0 {
-		claims["groups"] = app.Groups
-	}
-	token, err := e.signer.sign(claims)
-	if err != nil {
-		return "", AccessToken{}, err
-	}
-	e.ledger.AddToken("an access token for "+audience, token)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.issued = append(e.issued, made)
-	return token, made, nil
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -247,5 +249,73 @@ func TestOfficialClientMeetsAnUnknownTenant(t *testing.T) {
 	}
 	if requests := a.Requests(); len(requests) != 1 || !strings.HasSuffix(requests[0].Path, "/v2.0/.well-known/openid-configuration") {
 		t.Errorf("requests: %v", requests)
+	}
+}
+
+// A token of a person has neither roles nor an application's type, and ARM knows
+// the person by name.
+func TestEntraIssuesForAPerson(t *testing.T) {
+	t.Parallel()
+	a := start(t)
+	for name, tt := range map[string]struct {
+		person standin.Person
+		client string
+	}{
+		"a person": {standin.Person{UPN: "ada@example.com", ObjectID: "11111111-aaaa-4f0e-9a0c-2f6f1b3e5d10", Groups: []string{"g"}}, "ada@example.com"},
+		"a guest":  {standin.Person{ObjectID: "22222222-aaaa-4f0e-9a0c-2f6f1b3e5d10"}, standin.AzureCLIClientID},
+	} {
+		token, made, err := a.Entra.PersonToken(standin.TenantID, a.ARM.URL, tt.person)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims := claimsOf(t, token)
+		if upn, _ := claims["upn"].(string); upn != tt.person.UPN || claims["idtyp"] != "user" || claims["oid"] != tt.person.ObjectID || claims["scp"] == nil || claims["roles"] != nil {
+			t.Errorf("%s: %v", name, claims)
+		}
+		if got, err := a.Entra.Verify(token, standin.TenantID, a.ARM.URL); err != nil || got.UPN != tt.person.UPN || got.ObjectID != tt.person.ObjectID || got.Expires != made.Expires {
+			t.Errorf("%s: it is read as %+v, %v", name, got, err)
+		}
+		path := a.ARM.URL + clusterPath + "?api-version=1"
+		got := do(t, client(t, a), http.MethodGet, path, "", "Authorization", "Bearer "+token)
+		if got.Status != http.StatusForbidden || !strings.Contains(string(got.Body), "The client '"+tt.client+"' with object id '"+tt.person.ObjectID+"'") {
+			t.Errorf("%s: %d %s", name, got.Status, got.Body)
+		}
+		a.ARM.AllowAt(tt.person.ObjectID, a.ClusterID(), standin.RoleReader...)
+		if got := do(t, client(t, a), http.MethodGet, path, "", "Authorization", "Bearer "+token); got.Status != http.StatusOK {
+			t.Errorf("%s: %d %s", name, got.Status, got.Body)
+		}
+		if leaks := a.Ledger.Scan("a token", []byte(token)); leaks == nil {
+			t.Errorf("%s: the ledger does not know the token", name)
+		}
+	}
+}
+
+// An id token counts as shown whatever the request met, also when the answer to it
+// was lost.
+func TestEntraKeepsWhatWasShown(t *testing.T) {
+	t.Parallel()
+	a := start(t)
+	lost := func(_ http.ResponseWriter, r *http.Request, own http.Handler) {
+		own.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	}
+	token := idToken(t, a)
+	for _, answer := range []standin.Answer{standin.HTML(http.StatusServiceUnavailable), a.Entra.Error(700213), lost} {
+		a.Entra.On(standin.PathEnds("/token"), 1, answer)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, a.Entra.AuthorityHost()+standin.TenantID+"/oauth2/v2.0/token", strings.NewReader(tokenForm(token).Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		if resp, err := client(t, a).Do(r); err == nil {
+			_ = resp.Body.Close()
+		}
+	}
+	var codes []int
+	for _, shown := range a.Entra.Assertions() {
+		codes = append(codes, shown.Code)
+	}
+	if !slices.Equal(codes, []int{standin.Spoilt, 700213, 0}) || len(a.Entra.Repeated()) != 1 {
+		t.Errorf("shown with the codes %v, repeated %v", codes, a.Entra.Repeated())
 	}
 }

@@ -31,6 +31,7 @@ type Server struct {
 	mu    sync.Mutex
 	rules []*rule
 	log   []Request
+	first func(*http.Request) *http.Request
 }
 
 // Request is a request that a stand-in was sent. It holds no secret.
@@ -118,7 +119,10 @@ func (s *Server) Requests() []Request {
 // ServeHTTP implements [http.Handler].
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	own := r.UserAgent() == internal
-	answer := s.note(r, own)
+	answer, first := s.note(r, own)
+	if first != nil {
+		r = first(r)
+	}
 	if !own && !pause(r.Context(), time.Duration(s.delay.Load())) {
 		panic(http.ErrAbortHandler)
 	}
@@ -129,18 +133,27 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.handler.ServeHTTP(w, r)
 }
 
-// note keeps a request, and returns what it is to meet, nil for nothing.
-func (s *Server) note(r *http.Request, own bool) Answer {
+// before has each request seen as it comes, whatever it is to meet; what is
+// returned goes on in its place.
+func (s *Server) before(first func(*http.Request) *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.first = first
+}
+
+// note keeps a request, and returns what it is to meet, nil for nothing, and who
+// sees it before.
+func (s *Server) note(r *http.Request, own bool) (Answer, func(*http.Request) *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = append(s.log, Request{Service: s.name, Method: r.Method, Path: r.URL.Path, Time: time.Now(), Internal: own})
 	for _, rule := range s.rules {
 		if rule.left != 0 && rule.match(r) {
 			rule.left--
-			return rule.answer
+			return rule.answer, s.first
 		}
 	}
-	return nil
+	return nil, s.first
 }
 
 // pause waits, and reports whether nobody hung up meanwhile.

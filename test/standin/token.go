@@ -1,6 +1,7 @@
 package standin
 
 import (
+	"context"
 	"fmt"
 	"mime"
 	"net/http"
@@ -20,7 +21,7 @@ func (e *Entra) serveToken(w http.ResponseWriter, r *http.Request, tenant string
 	if why.code == 0 {
 		why = e.judge(r, asked, assertion)
 	}
-	e.note(why)
+	e.note(r, why)
 	if why.code != 0 {
 		e.refuse(w, r, why)
 		return
@@ -129,17 +130,37 @@ func (e *Entra) app(tenant, client string) *App {
 	return e.tenants[strings.ToLower(tenant)][strings.ToLower(client)]
 }
 
-// note keeps an assertion and what came of it.
-func (e *Entra) note(why refusal) {
-	if why.id == "" {
-		return
+type shownKey struct{}
+
+// shown keeps the assertion of a token request that has just come, before
+// anything is made of it: whoever shows it once more does so whatever came of it.
+func (e *Entra) shown(r *http.Request) *http.Request {
+	if r.Method != http.MethodPost || r.ParseForm() != nil {
+		return r
+	}
+	get := r.PostForm.Get
+	var asked refusal
+	if asked.describe(get("client_assertion")); asked.id == "" {
+		return r
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.assertions = append(e.assertions, Assertion{
-		ID: why.id, Issuer: why.issuer, Subject: why.subject, Audience: why.audience,
-		ClientID: why.client, Scope: resource(why.scope), Time: time.Now(), Code: why.code,
+		ID: asked.id, Issuer: asked.issuer, Subject: asked.subject, Audience: asked.audience,
+		ClientID: get("client_id"), Scope: resource(get("scope")), Time: time.Now(), Code: Spoilt,
 	})
+	return r.WithContext(context.WithValue(r.Context(), shownKey{}, len(e.assertions)-1))
+}
+
+// note keeps what came of a request's assertion.
+func (e *Entra) note(r *http.Request, why refusal) {
+	at, ok := r.Context().Value(shownKey{}).(int)
+	if !ok {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.assertions[at].Code = why.code
 }
 
 // knows reports whether a resource is there.
