@@ -11,7 +11,7 @@ targetScope = 'resourceGroup'
 @description('Name of the AKS cluster in this resource group.')
 param clusterName string
 
-@description('The sub of the id tokens to trust, as a whole: there are no wildcards.')
+@description('The sub of the id tokens to trust, as a whole: there are no wildcards. A : in the name of an environment is written %3A.')
 param subject string
 
 @description('The iss of the id tokens to trust: GitHub, or what an Azure Pipelines service connection shows.')
@@ -21,8 +21,10 @@ param issuer string = 'https://token.actions.githubusercontent.com'
 param audience string = 'api://AzureADTokenExchange'
 
 param identityName string = 'aks-oneshot'
-param credentialName string = 'production'
 param location string = resourceGroup().location
+
+@description('A credential replaces the one that has its name, so each subject has a name of its own.')
+param credentialName string = 'aks-oneshot-${uniqueString(issuer, subject)}'
 
 // Azure Kubernetes Service Cluster User Role: managedClusters/read and
 // managedClusters/listClusterUserCredential/action, nothing else.

@@ -32,7 +32,13 @@ if [ -z "$prefix" ]; then
 	echo "the subjects of $repository are not GitHub's usual ones: set subject by hand" >&2
 	exit 1
 fi
-subject=$prefix:environment:$environment
+# GitHub writes a : in the name of an environment like this.
+subject=$prefix:environment:$(printf %s "$environment" | sed 's/:/%3A/g')
+
+# What the federated credential is called: to create one under a name that is taken
+# replaces the one that has it, so each subject has a name of its own.
+hash=$(printf %s "$subject" | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c 1-8)
+credential=$(printf %s "$subject" | LC_ALL=C tr -cs 'A-Za-z0-9' '-' | cut -c 1-110 | sed 's/^-//; s/-$//')-$hash
 
 echo "an identity that trusts $subject"
 az identity create --subscription "$subscription" --resource-group "$identity_group" \
@@ -45,7 +51,7 @@ client_id=$(show clientId)
 object_id=$(show principalId)
 tenant_id=$(show tenantId)
 az identity federated-credential create --subscription "$subscription" \
-	--resource-group "$identity_group" --identity-name "$identity" --name "$environment" \
+	--resource-group "$identity_group" --identity-name "$identity" --name "$credential" \
 	--issuer "$issuer" --subject "$subject" --audiences "$audience" --output none
 
 echo "that may look up the cluster $cluster"

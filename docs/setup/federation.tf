@@ -42,7 +42,7 @@ variable "cluster_name" {
 }
 
 variable "subject" {
-  description = "The sub of the id tokens to trust, as a whole: repo:octo-org/octo-repo:environment:production."
+  description = "The sub of the id tokens to trust, as a whole: repo:octo-org/octo-repo:environment:production. A : in the name of an environment is written %3A."
   type        = string
 }
 
@@ -67,6 +67,9 @@ locals {
   # Written down and not looked up: the data source azurerm_kubernetes_cluster
   # would put the cluster's credentials into the state.
   cluster_id = "/subscriptions/${var.subscription_id}/resourceGroups/${var.cluster_resource_group_name}/providers/Microsoft.ContainerService/managedClusters/${var.cluster_name}"
+  # A credential replaces the one that has its name, so each subject has a name of
+  # its own: 3 to 120 letters, digits and dashes.
+  credential_name = "${trim(substr(replace(var.subject, "/[^0-9A-Za-z]+/", "-"), 0, 110), "-")}-${substr(sha256(var.subject), 0, 8)}"
 }
 
 provider "azurerm" {
@@ -86,7 +89,7 @@ resource "azurerm_user_assigned_identity" "oneshot" {
 }
 
 resource "azurerm_federated_identity_credential" "oneshot" {
-  name                      = "production"
+  name                      = local.credential_name
   user_assigned_identity_id = azurerm_user_assigned_identity.oneshot.id
   issuer                    = var.issuer
   subject                   = var.subject

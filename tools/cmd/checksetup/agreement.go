@@ -63,6 +63,10 @@ func checkAgreement(f files, m *module, report reporter) {
 		{"federation.bicep", f.bicep, "'" + issuer + "'"},
 		{"federation.bicep", f.bicep, "'" + audience + "'"},
 		{"federation.bicep", f.bicep, "'" + clusterUserRoleID + "'"},
+		// A name that is the same for two subjects replaces a credential.
+		{"federation.sh", f.shell, `--name "$credential"`},
+		{"federation.tf", f.terraform, "= local.credential_name\n"},
+		{"federation.bicep", f.bicep, "param credentialName string = 'aks-oneshot-${uniqueString(issuer, subject)}'\n"},
 	} {
 		if !strings.Contains(p.text, p.part) {
 			report("%s: does not have %s", p.file, strings.TrimSpace(p.part))

@@ -31,7 +31,7 @@ func TestScriptSetsUpTheChain(t *testing.T) {
 	for _, prefix := range []string{"repo:octo-org/octo-repo", "repo:octo-org@123456/octo-repo@456789"} {
 		t.Run(prefix, func(t *testing.T) {
 			t.Parallel()
-			out, record, err := runScript(t, prefix)
+			out, record, err := runScript(t, prefix, "production")
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
@@ -59,13 +59,15 @@ func TestScriptSetsUpTheChain(t *testing.T) {
 // set up then.
 func TestScriptStopsWhereTheSubjectIsNotKnown(t *testing.T) {
 	t.Parallel()
-	out, record, err := runScript(t, "")
+	out, record, err := runScript(t, "", "production")
 	if err == nil || !strings.Contains(out, "set subject by hand") || strings.Contains(record, "az ") || strings.Contains(record, "kubectl") {
 		t.Errorf("%v\n%s%s", err, out, record)
 	}
 }
 
-func runScript(t *testing.T, prefix string) (out, record string, err error) {
+// runScript runs the script for an environment of a repository whose subjects begin
+// with prefix.
+func runScript(t *testing.T, prefix, environment string) (out, record string, err error) {
 	t.Helper()
 	folder := t.TempDir()
 	for _, name := range []string{"az", "gh", "kubectl"} {
@@ -74,7 +76,13 @@ func runScript(t *testing.T, prefix string) (out, record string, err error) {
 		}
 	}
 	file := filepath.Join(folder, "record")
-	cmd := exec.CommandContext(t.Context(), "sh", filepath.Join(setup, "federation.sh"))
+	const given = "environment=production\n"
+	script := read(t, filepath.Join(setup, "federation.sh"))
+	if !strings.Contains(script, given) {
+		t.Fatalf("the script has no %s", given)
+	}
+	script = strings.Replace(script, given, "environment='"+environment+"'\n", 1)
+	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
 	cmd.Env = []string{"PATH=" + folder + ":/usr/bin:/bin", "RECORD=" + file, "PREFIX=" + prefix}
 	printed, err := cmd.CombinedOutput()
 	return string(printed), read(t, file), err
