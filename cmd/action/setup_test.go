@@ -121,7 +121,7 @@ func TestPipelineIsValid(t *testing.T) {
 			}
 			expectAzure(t, config.AuthAzurePipelines, map[string]string{
 				"AZURESUBSCRIPTION_TENANT_ID":             "66666666-7777-8888-9999-aaaaaaaaaaaa",
-				"AZURESUBSCRIPTION_CLIENT_ID":             "bbbbbbbb-cccc-dddd-eeee-ffffffffffff",
+				"AZURESUBSCRIPTION_CLIENT_ID":             "cccccccc-dddd-eeee-ffff-000000000000",
 				"AZURESUBSCRIPTION_SERVICE_CONNECTION_ID": "abcdef01-2345-6789-abcd-ef0123456789",
 			}, expanded)
 		}
