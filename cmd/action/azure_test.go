@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/validation/path"
 	"sigs.k8s.io/yaml"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/azure"
@@ -54,6 +55,8 @@ func TestEveryWordOfAnInputMeansSomething(t *testing.T) {
 	}
 }
 
+// Each identity has a RoleBinding of its own, so that to grant the second one the
+// Role does not take it from the first.
 func TestGrantBindsTheRole(t *testing.T) {
 	t.Parallel()
 	for _, user := range []string{"0b8d3a4e-2a53-4a43-8c0e-5f7f3c2b1a90", "ada.lovelace+ops@example.onmicrosoft.com"} {
@@ -64,6 +67,7 @@ func TestGrantBindsTheRole(t *testing.T) {
 		}
 		var have struct {
 			Kind     string
+			Metadata struct{ Name string }
 			RoleRef  struct{ Kind, Name, APIGroup string }
 			Subjects []struct{ Kind, Name, APIGroup string }
 		}
@@ -73,6 +77,9 @@ func TestGrantBindsTheRole(t *testing.T) {
 		if have.Kind != "RoleBinding" || have.RoleRef.Kind != "Role" || have.RoleRef.Name != "aks-oneshot" || len(have.Subjects) != 1 ||
 			have.Subjects[0].Kind != "User" || have.Subjects[0].Name != user {
 			t.Errorf("the binding is %+v", have)
+		}
+		if name := have.Metadata.Name; name != "aks-oneshot-"+user || len(path.IsValidPathSegmentName(name)) > 0 {
+			t.Errorf("the binding of %s is called %q", user, name)
 		}
 	}
 }

@@ -30,12 +30,15 @@ rules:
 `
 
 // binding binds the Role to whom the API server knows the run as: AKS names a
-// service principal by its object id, a person by userPrincipalName.
+// service principal by its object id, a person by userPrincipalName. It is called
+// after whom it binds, so that the next one does not take it from the first; both
+// kinds of names may be in that of a RoleBinding, which is any path segment
+// (https://kubernetes.io/docs/reference/access-authn-authz/rbac/#api-overview).
 const binding = `---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
-  name: aks-oneshot
+  name: aks-oneshot-%[1]s
   namespace: fdai-runtime
 roleRef:
   apiGroup: rbac.authorization.k8s.io
@@ -44,7 +47,7 @@ roleRef:
 subjects:
   - apiGroup: rbac.authorization.k8s.io
     kind: User
-    name: %s
+    name: %[1]s
 `
 
 // grant is what to apply so that a run is allowed what it needs: the Role, and

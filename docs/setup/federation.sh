@@ -82,7 +82,7 @@ rules:
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
-  name: aks-oneshot
+  name: aks-oneshot-$object_id
   namespace: fdai-runtime
 roleRef:
   apiGroup: rbac.authorization.k8s.io

@@ -127,7 +127,8 @@ resource "kubernetes_role_v1" "oneshot" {
 
 resource "kubernetes_role_binding_v1" "oneshot" {
   metadata {
-    name      = "aks-oneshot"
+    # Of this identity alone: the next one has a binding of its own.
+    name      = "aks-oneshot-${azurerm_user_assigned_identity.oneshot.principal_id}"
     namespace = "fdai-runtime"
   }
   role_ref {
