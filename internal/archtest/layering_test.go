@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	"internal/oneshot":       {"internal/contract", "internal/checkpoint", "internal/failure"},
 	"internal/config":        {"internal/contract", "internal/failure", "internal/oneshot"},
 	"internal/kubeconfig":    {"internal/failure"},
-	"internal/network":       {"internal/secret"},
+	"internal/network":       nil,
 	"internal/cluster":       {"internal/contract", "internal/escape", "internal/failure", "internal/kubeconfig", "internal/network", "internal/oneshot", "internal/secret"},
 	"internal/azure":         {"internal/escape", "internal/failure", "internal/kubeconfig", "internal/network", "internal/secret"},
 	"internal/host":          {"internal/escape"},

@@ -11,7 +11,7 @@ import (
 )
 
 // unanswered tells why a request for a token got no answer.
-func (l *login) unanswered(doing string, s seen) error {
+func (l *login) unanswered(doing string, s seen) *tokenError {
 	inputs := "authority-host and environment"
 	switch {
 	case l.options.Auth == ManagedIdentity:
@@ -106,7 +106,7 @@ func (l *login) fixConnection(s seen, inputs string) string {
 	case network.TooLarge:
 		return "See whether a proxy answers in its place"
 	}
-	if cause.Kind == network.Unknown {
+	if cause.Kind == network.Unknown || cause.Kind == network.AddressRefused {
 		return "Check " + inputs
 	}
 	return "It was tried several times. Check that this runner's network, firewall and proxy let it reach " + s.host + ", and run again"

@@ -22,6 +22,8 @@ type Kind string
 const (
 	// Unknown is anything that is none of the others.
 	Unknown Kind = ""
+	// AddressRefused is an address that is not asked at all, [*AddressError].
+	AddressRefused Kind = "address refused"
 	// NoSuchHost is a name that the name servers say does not exist.
 	NoSuchHost Kind = "no such host"
 	// ProxyAddress is [ErrProxyAddress].
@@ -79,7 +81,7 @@ type Cause struct {
 // Temporary reports whether the same request may be answered later.
 func (c Cause) Temporary() bool {
 	switch c.Kind {
-	case NoSuchHost, ProxyAddress, WrongHost, ExpiredCertificate, UntrustedCertificate, NotTLS, ClientCertificateRefused, HandshakeRefused, TooLarge:
+	case AddressRefused, NoSuchHost, ProxyAddress, WrongHost, ExpiredCertificate, UntrustedCertificate, NotTLS, ClientCertificateRefused, HandshakeRefused, TooLarge:
 		return false
 	case ProxyRefused:
 		return c.Status/100 == 5
@@ -87,8 +89,8 @@ func (c Cause) Temporary() bool {
 	return true
 }
 
-// CauseOf finds the cause in the tree of an error that a transport returned. The
-// texts of the error and what it means to people are the caller's.
+// CauseOf finds the cause in the tree of an error that a transport returned. What it
+// means to people, and what they can do, is the caller's to tell.
 func CauseOf(err error) Cause {
 	cause := Cause{Kind: kindOf(err)}
 	for op := range operations(err) {
@@ -134,6 +136,9 @@ func operations(err error) func(yield func(*net.OpError) bool) {
 }
 
 func kindOf(err error) Kind {
+	if _, ok := errors.AsType[*AddressError](err); ok {
+		return AddressRefused
+	}
 	if kind := kindOfProxy(err); kind != Unknown {
 		return kind
 	}
@@ -209,16 +214,23 @@ func kindOfConnection(err error) Kind {
 	if _, ok := errors.AsType[*TooLargeError](err); ok {
 		return TooLarge
 	}
-	for kind, errs := range map[Kind][]error{
-		ConnectionRefused: {syscall.ECONNREFUSED},
-		NoRoute:           {syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EADDRNOTAVAIL},
-		ConnectionLost:    {syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed},
-	} {
-		if slices.ContainsFunc(errs, func(known error) bool { return errors.Is(err, known) }) {
-			return kind
+	for _, known := range connectionErrors {
+		if slices.ContainsFunc(known.errs, func(known error) bool { return errors.Is(err, known) }) {
+			return known.kind
 		}
 	}
 	return Unknown
+}
+
+// connectionErrors are what systems and net/http say of connections, in the order
+// in which they count: what kept a connection from being made, before how one ended.
+var connectionErrors = []struct {
+	kind Kind
+	errs []error
+}{
+	{ConnectionRefused, []error{syscall.ECONNREFUSED}},
+	{NoRoute, []error{syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.EADDRNOTAVAIL}},
+	{ConnectionLost, []error{syscall.ECONNRESET, syscall.EPIPE, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed}},
 }
 
 // lostPing recognizes net/http's error for an HTTP/2 connection whose peer does

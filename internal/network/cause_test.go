@@ -20,35 +20,41 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
 // trouble is a request that gets no answer, for real.
 type trouble struct {
 	options ClientOptions
 	address string
-	want    Cause
+	// change, if not nil, is made to the client's transport.
+	change func(*http.Transport)
+	want   Cause
+	text   string
 }
 
 func TestCausesOfRealTrouble(t *testing.T) {
 	t.Parallel()
 	ok := func(http.ResponseWriter, *http.Request) {}
 	good := serve(t, ok, nil)
-	trusting := ClientOptions{RootCAs: pool(good)}
+	trusting := ClientOptions{RootCAs: trusted()}
 	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	hang := listen(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
 	closed := plain(t, ok)
 	closed.Close()
 
-	self := issue(t, -time.Hour, time.Hour)
-	trust := func(c tls.Certificate) ClientOptions {
-		certs := x509.NewCertPool()
-		certs.AddCert(c.Leaf)
-		return ClientOptions{RootCAs: certs}
+	issued := func(c tls.Certificate, err error) *httptest.Server {
+		if err != nil {
+			t.Fatal(err)
+		}
+		return serve(t, ok, with(c))
 	}
-	old, early := issue(t, -2*time.Hour, -time.Hour), issue(t, time.Hour, 2*time.Hour)
-	ancient := serve(t, ok, func(s *httptest.Server) {
-		s.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
-	})
+	other, err := standin.NewAuthority("Another Ltd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ancient := serve(t, ok, func(s *httptest.Server) { s.TLS.MaxVersion, s.TLS.MinVersion = tls.VersionTLS11, tls.VersionTLS10 })
 	aborts := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, http1)
 	silent := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, nil)
 	large := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "12345") }, nil)
@@ -57,7 +63,9 @@ func TestCausesOfRealTrouble(t *testing.T) {
 		_, _ = io.WriteString(w, "12345")
 	}, http1)
 	refuses := func(status int) ProxyFunc {
-		return through(t, plain(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }).URL)
+		p := proxy(t)
+		p.Refuse(status)
+		return through(t, p.URL)
 	}
 	socks := listen(t, func(conn net.Conn) {
 		// "No acceptable methods" (RFC 1928).
@@ -66,40 +74,58 @@ func TestCausesOfRealTrouble(t *testing.T) {
 		_ = conn.Close()
 	})
 	names := nowhere(t)
-	port := func(address string) string { return address[strings.LastIndexByte(address, ':'):] }
+	soon := func(t *http.Transport) {
+		t.TLSHandshakeTimeout, t.ResponseHeaderTimeout = 50*time.Millisecond, 50*time.Millisecond
+	}
+	yesterday := func(t *http.Transport) {
+		t.TLSClientConfig.Time = func() time.Time { return time.Now().Add(-24 * time.Hour) }
+	}
+	const issuer = "CN=Proxies Ltd"
+	at := func(s *httptest.Server) string { return s.Listener.Addr().String() }
 
 	for name, test := range map[string]trouble{
-		"nobody listens":       {trusting, closed.Listener.Addr().String(), Cause{Kind: ConnectionRefused, Dialing: true, Address: loopback}},
-		"no such name":         {trusting, "nowhere.invalid", Cause{Kind: NoSuchHost, Dialing: true, Host: "nowhere.invalid"}},
-		"another host":         {trusting, "localhost" + port(good.Listener.Addr().String()), Cause{Kind: WrongHost, Host: "localhost", Issuer: "O=Acme Co"}},
-		"unknown authority":    {trusting, serve(t, ok, with(self)).Listener.Addr().String(), Cause{Kind: UntrustedCertificate, Issuer: "CN=test,O=Proxies Ltd"}},
-		"expired":              {trust(old), serve(t, ok, with(old)).Listener.Addr().String(), Cause{Kind: ExpiredCertificate, Issuer: "CN=test,O=Proxies Ltd"}},
-		"not yet valid":        {trust(early), serve(t, ok, with(early)).Listener.Addr().String(), Cause{Kind: ExpiredCertificate, Issuer: "CN=test,O=Proxies Ltd"}},
-		"no TLS":               {trusting, plain(t, ok).Listener.Addr().String(), Cause{Kind: NotTLS}},
-		"old TLS":              {ClientOptions{RootCAs: pool(ancient)}, ancient.Listener.Addr().String(), Cause{Kind: HandshakeRefused}},
-		"cut off":              {ClientOptions{RootCAs: pool(aborts)}, aborts.Listener.Addr().String(), Cause{Kind: ConnectionLost}},
-		"body cut off":         {ClientOptions{RootCAs: pool(cut)}, cut.Listener.Addr().String(), Cause{Kind: ConnectionLost}},
-		"silent":               {ClientOptions{RootCAs: pool(silent), Header: 50 * time.Millisecond}, silent.Listener.Addr().String(), Cause{Kind: TimedOut}},
-		"no handshake":         {ClientOptions{Handshake: 50 * time.Millisecond}, hang, Cause{Kind: TimedOut}},
-		"too large":            {ClientOptions{RootCAs: pool(large), MaxBody: 4}, large.Listener.Addr().String(), Cause{Kind: TooLarge}},
-		"proxy is no address":  {ClientOptions{Proxy: func(*http.Request) (*url.URL, error) { return nil, errors.New(password) }}, "a.example", Cause{Kind: ProxyAddress, Proxy: true}},
-		"proxy asks for more":  {ClientOptions{Proxy: refuses(407)}, "a.example", Cause{Kind: ProxyRefused, Proxy: true, Status: 407}},
-		"proxy cannot reach":   {ClientOptions{Proxy: refuses(502)}, "a.example", Cause{Kind: ProxyRefused, Proxy: true, Status: 502}},
-		"proxy is not there":   {ClientOptions{Proxy: through(t, closed.URL)}, "a.example", Cause{Kind: ConnectionRefused, Proxy: true, Dialing: true, Address: loopback}},
-		"proxy has no name":    {ClientOptions{Proxy: through(t, "http://proxy.invalid")}, "a.example", Cause{Kind: NoSuchHost, Proxy: true, Dialing: true, Host: "proxy.invalid"}},
-		"proxy with other TLS": {ClientOptions{Proxy: through(t, good.URL)}, "a.example", Cause{Kind: UntrustedCertificate, Proxy: true, Issuer: "O=Acme Co"}},
-		"SOCKS proxy refuses":  {ClientOptions{Proxy: through(t, "socks5://"+socks)}, "a.example:443", Cause{Kind: ProxyRefused, Proxy: true}},
+		"nobody listens":       {trusting, at(closed), nil, Cause{Kind: ConnectionRefused, Dialing: true, Address: loopback}, "PEER refused the connection"},
+		"no such name":         {trusting, "nowhere.missing", nil, Cause{Kind: NoSuchHost, Dialing: true, Host: "nowhere.missing"}, "the name nowhere.missing does not exist"},
+		"name servers fail":    {trusting, "nowhere.example", nil, Cause{Kind: LookupFailed, Dialing: true, Host: "nowhere.example"}, "the name servers could not tell the address of nowhere.example"},
+		"another host":         {trusting, at(issued(authority().ServerNamed("a.example"))), nil, Cause{Kind: WrongHost, Host: "127.0.0.1", Issuer: issuer}, "PEER showed the certificate of another host"},
+		"unknown authority":    {trusting, at(issued(other.Server())), nil, Cause{Kind: UntrustedCertificate, Issuer: "CN=Another Ltd"}, "PEER showed a certificate that is not trusted here"},
+		"expired":              {trusting, at(issued(authority().ServerExpired())), nil, Cause{Kind: ExpiredCertificate, Issuer: issuer}, "PEER showed a certificate that has expired, or is not valid yet"},
+		"not yet valid":        {trusting, at(good), yesterday, Cause{Kind: ExpiredCertificate, Issuer: issuer}, "PEER showed a certificate that has expired, or is not valid yet"},
+		"no TLS":               {trusting, at(plain(t, ok)), nil, Cause{Kind: NotTLS}, "PEER does not speak TLS"},
+		"old TLS":              {trusting, at(ancient), nil, Cause{Kind: HandshakeRefused}, "PEER refused the TLS handshake"},
+		"cut off":              {trusting, at(aborts), nil, Cause{Kind: ConnectionLost}, "the connection to PEER was lost before the answer had come"},
+		"body cut off":         {trusting, at(cut), nil, Cause{Kind: ConnectionLost}, "the connection to PEER was lost before the answer had come"},
+		"silent":               {trusting, at(silent), soon, Cause{Kind: TimedOut}, "PEER did not answer in time"},
+		"no handshake":         {trusting, hang, soon, Cause{Kind: TimedOut}, "PEER did not answer in time"},
+		"too large":            {ClientOptions{RootCAs: trusted(), MaxBody: 4}, at(large), nil, Cause{Kind: TooLarge}, "the answer of PEER is too large"},
+		"not asked":            {trusting, "u:" + password + "@a.example", nil, Cause{Kind: AddressRefused}, ""},
+		"proxy is no address":  {ClientOptions{Proxy: func(*http.Request) (*url.URL, error) { return nil, errors.New(password) }}, "a.example", nil, Cause{Kind: ProxyAddress, Proxy: true}, ErrProxyAddress.Error()},
+		"proxy asks for more":  {ClientOptions{Proxy: refuses(407)}, "a.example", nil, Cause{Kind: ProxyRefused, Proxy: true, Status: 407}, "the proxy answered HTTP 407 (Proxy Authentication Required) when asked for a connection to PEER"},
+		"proxy cannot reach":   {ClientOptions{Proxy: refuses(502)}, "a.example", nil, Cause{Kind: ProxyRefused, Proxy: true, Status: 502}, "the proxy answered HTTP 502 (Bad Gateway) when asked for a connection to PEER"},
+		"proxy says 599":       {ClientOptions{Proxy: refuses(599)}, "a.example", nil, Cause{Kind: ProxyRefused, Proxy: true, Status: 599}, "the proxy answered HTTP 599 when asked for a connection to PEER"},
+		"proxy is not there":   {ClientOptions{Proxy: through(t, closed.URL)}, "a.example", nil, Cause{Kind: ConnectionRefused, Proxy: true, Dialing: true, Address: loopback}, "the proxy refused the connection"},
+		"proxy has no name":    {ClientOptions{Proxy: through(t, "http://proxy.missing")}, "a.example", nil, Cause{Kind: NoSuchHost, Proxy: true, Dialing: true, Host: "proxy.missing"}, "the name of the proxy does not exist"},
+		"proxy's name fails":   {ClientOptions{Proxy: through(t, "http://proxy.example")}, "a.example", nil, Cause{Kind: LookupFailed, Proxy: true, Dialing: true, Host: "proxy.example"}, "the name servers could not tell the address of the proxy"},
+		"proxy with other TLS": {ClientOptions{RootCAs: other.Pool(), Proxy: through(t, good.URL)}, "a.example", nil, Cause{Kind: UntrustedCertificate, Proxy: true, Issuer: issuer}, "the proxy showed a certificate that is not trusted here"},
+		"SOCKS proxy refuses":  {ClientOptions{Proxy: through(t, "socks5://"+socks)}, "a.example:443", nil, Cause{Kind: ProxyRefused, Proxy: true}, "the proxy does not connect to PEER"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := client(t, test.options)
 			c.remote.DialContext = (&net.Dialer{Resolver: names}).DialContext
+			if test.change != nil {
+				test.change(c.remote)
+			}
 			_, err := get(t, c, "https://"+test.address+"/?secret="+password)
 			if err == nil {
 				t.Fatal("no error")
 			}
-			if diff := cmp.Diff(test.want, CauseOf(err), cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+			cause := CauseOf(err)
+			if diff := cmp.Diff(test.want, cause, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 				t.Errorf("%v (-want +have)\n%s", err, diff)
+			}
+			if have, want := cause.Text(test.address), strings.ReplaceAll(test.text, "PEER", test.address); have != want {
+				t.Errorf("it is told as %q, want %q", have, want)
 			}
 			if strings.Contains(err.Error(), password) {
 				t.Errorf("a secret is in: %v", err)
@@ -113,10 +139,10 @@ func TestClientCertificateThatIsRefused(t *testing.T) {
 	s := serve(t, func(http.ResponseWriter, *http.Request) {}, func(s *httptest.Server) {
 		// With TLS 1.3 the refusal comes after the handshake, and net/http may be
 		// left with nothing but the end of the connection.
-		s.TLS = &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: x509.NewCertPool(), MaxVersion: tls.VersionTLS12}
+		s.TLS.ClientAuth, s.TLS.ClientCAs, s.TLS.MaxVersion = tls.RequireAndVerifyClientCert, x509.NewCertPool(), tls.VersionTLS12
 	})
 	transport := NewTransport(Settings{TLS: &tls.Config{
-		MinVersion: tls.VersionTLS12, RootCAs: pool(s), Certificates: []tls.Certificate{issue(t, -time.Hour, time.Hour)},
+		MinVersion: tls.VersionTLS12, RootCAs: trusted(), Certificates: []tls.Certificate{certificate(t)},
 	}})
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL, http.NoBody)
 	if err != nil {
@@ -160,12 +186,33 @@ func TestCausesOfOtherTrouble(t *testing.T) {
 	}
 }
 
+// A name that stands for an address is told with it, and a proxy's address is not.
+func TestTextsWithAddresses(t *testing.T) {
+	t.Parallel()
+	address := netip.AddrFrom4([4]byte{10, 1, 2, 3})
+	for _, test := range []struct {
+		cause      Cause
+		host, want string
+	}{
+		{Cause{Kind: TimedOut, Dialing: true, Address: address}, "a.example:443", "a.example:443 (10.1.2.3) did not take a connection in time"},
+		{Cause{Kind: TimedOut, Dialing: true, Address: address}, "10.1.2.3:443", "10.1.2.3:443 did not take a connection in time"},
+		{Cause{Kind: NoRoute, Dialing: true, Address: address, Proxy: true}, "a.example:443", "there is no route to the proxy"},
+		{Cause{Kind: ClientCertificateRefused}, "a.example", "a.example does not accept the client certificate, or wants one"},
+		{Cause{Kind: NoSuchHost}, "a.example", "the name a.example does not exist"},
+		{Cause{}, "a.example", ""},
+	} {
+		if have := test.cause.Text(test.host); have != test.want {
+			t.Errorf("%+v is told as %q, want %q", test.cause, have, test.want)
+		}
+	}
+}
+
 func TestTemporaryCauses(t *testing.T) {
 	t.Parallel()
 	for cause, want := range map[Cause]bool{
 		{}: true, {Kind: LookupFailed}: true, {Kind: ConnectionRefused}: true, {Kind: NoRoute}: true, {Kind: TimedOut}: true, {Kind: ConnectionLost}: true,
 		{Kind: ProxyRefused, Status: 502}: true, {Kind: ProxyRefused, Status: 407}: false, {Kind: ProxyRefused}: false,
-		{Kind: NoSuchHost}: false, {Kind: ProxyAddress}: false, {Kind: WrongHost}: false, {Kind: ExpiredCertificate}: false, {Kind: UntrustedCertificate}: false,
+		{Kind: AddressRefused}: false, {Kind: NoSuchHost}: false, {Kind: ProxyAddress}: false, {Kind: WrongHost}: false, {Kind: ExpiredCertificate}: false, {Kind: UntrustedCertificate}: false,
 		{Kind: NotTLS}: false, {Kind: ClientCertificateRefused}: false, {Kind: HandshakeRefused}: false, {Kind: TooLarge}: false,
 	} {
 		if cause.Temporary() != want {

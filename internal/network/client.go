@@ -3,7 +3,6 @@ package network
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -11,9 +10,9 @@ import (
 	"time"
 )
 
-// DefaultMaxBody bounds the body of an answer, in bytes, where nothing else is
+// defaultMaxBody bounds the body of an answer, in bytes, where nothing else is
 // said.
-const DefaultMaxBody = 4 << 20
+const defaultMaxBody = 4 << 20
 
 // Client sends requests to ordinary https services. It is safe for concurrent
 // use. It fits where azcore wants a policy.Transporter.
@@ -35,7 +34,7 @@ type ClientOptions struct {
 	// credentials and all, so that they can be masked. It may be called by
 	// several goroutines, and must not change the request.
 	Sending func(*http.Request)
-	// MaxBody bounds the body of an answer, in bytes; 0 is [DefaultMaxBody].
+	// MaxBody bounds the body of an answer, in bytes; 0 is 4 MiB.
 	MaxBody int64
 	// Local allows http to loopback and link-local addresses, where a machine
 	// finds its own identity (169.254.169.254). They are never asked through a
@@ -46,10 +45,10 @@ type ClientOptions struct {
 	// RootCAs are the certificate authorities to trust; nil are the system's, or
 	// those of SSL_CERT_FILE and SSL_CERT_DIR.
 	RootCAs *x509.CertPool
-	// Dial, Handshake and Header bound the making of a connection and the time
-	// to an answer's header; 0 is 10 s, 10 s and 30 s. What a body may take is
-	// for the request's context to bound.
-	Dial, Handshake, Header time.Duration
+	// Dial bounds the making of a connection; 0 is 10 s. A handshake has 10 s and
+	// an answer's header 30 s. What a body may take is for the request's context
+	// to bound.
+	Dial time.Duration
 }
 
 // NewClient returns a client. Nothing is sent yet.
@@ -57,29 +56,25 @@ func NewClient(o ClientOptions) *Client {
 	settings := Settings{
 		Proxy:     o.Proxy,
 		TLS:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: o.RootCAs},
-		Dial:      or(o.Dial, 10*time.Second),
-		Handshake: or(o.Handshake, 10*time.Second),
-		Header:    or(o.Header, 30*time.Second),
+		Dial:      o.Dial,
+		Handshake: 10 * time.Second,
+		Header:    30 * time.Second,
 		Idle:      90 * time.Second,
 		Ping:      15 * time.Second,
 		Pong:      10 * time.Second,
 	}
+	if settings.Dial == 0 {
+		settings.Dial = 10 * time.Second
+	}
 	c := &Client{sending: o.Sending, local: o.Local, maxBody: o.MaxBody, remote: NewTransport(settings)}
 	if c.maxBody <= 0 {
-		c.maxBody = DefaultMaxBody
+		c.maxBody = defaultMaxBody
 	}
 	if c.local {
 		c.direct = NewTransport(settings)
 		c.direct.Proxy = nil
 	}
 	return c
-}
-
-func or(d, otherwise time.Duration) time.Duration {
-	if d == 0 {
-		return otherwise
-	}
-	return d
 }
 
 // Do sends one request and returns its answer, whatever its status. The caller
@@ -107,25 +102,25 @@ func (c *Client) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// Close closes the connections that are not in use.
-func (c *Client) Close() {
-	c.remote.CloseIdleConnections()
-	if c.direct != nil {
-		c.direct.CloseIdleConnections()
-	}
-}
+// AddressError says that an address is not asked, whatever the network is like. It
+// has the host, and nothing else of the address.
+type AddressError struct{ text string }
 
-// transport returns the transport that may be used for a request.
+// Error tells the host and what is wrong with the address.
+func (e *AddressError) Error() string { return e.text }
+
+// transport returns the transport that may be used for a request. The error is an
+// [*AddressError].
 func (c *Client) transport(req *http.Request) (*http.Transport, error) {
 	switch {
 	case req.URL == nil || req.URL.Hostname() == "":
-		return nil, errors.New("could not send a request: its address is no URL with a host")
+		return nil, &AddressError{"could not send a request: its address is no URL with a host"}
 	case req.URL.User != nil:
-		return nil, fmt.Errorf("could not reach %s: its address holds a user", req.URL.Host)
+		return nil, &AddressError{"could not reach " + req.URL.Host + ": its address holds a user"}
 	case c.local && isLocal(req.URL.Hostname()):
 		return c.direct, nil
 	case req.URL.Scheme != "https":
-		return nil, fmt.Errorf("could not reach %s: its address is no https URL; only https is allowed", req.URL.Host)
+		return nil, &AddressError{"could not reach " + req.URL.Host + ": its address is no https URL; only https is allowed"}
 	}
 	return c.remote, nil
 }

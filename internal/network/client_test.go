@@ -2,7 +2,6 @@ package network
 
 import (
 	"crypto/tls"
-	"encoding/pem"
 	"errors"
 	"io"
 	"net/http"
@@ -15,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
 func TestClientGetsAnAnswer(t *testing.T) {
@@ -28,7 +29,7 @@ func TestClientGetsAnAnswer(t *testing.T) {
 			_, _ = io.WriteString(w, r.Proto+" "+r.Header.Get("Authorization")+" "+r.URL.RawQuery)
 		}, change)
 		var shown []string
-		c := client(t, ClientOptions{RootCAs: pool(s), Sending: func(r *http.Request) { shown = append(shown, r.Header.Get("Authorization")) }})
+		c := client(t, ClientOptions{RootCAs: trusted(), Sending: func(r *http.Request) { shown = append(shown, r.Header.Get("Authorization")) }})
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/?a=b", http.NoBody)
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +61,7 @@ func TestClientFollowsNoRedirect(t *testing.T) {
 		w.Header().Set("Location", "/elsewhere")
 		w.WriteHeader(http.StatusTemporaryRedirect)
 	}, nil)
-	if _, err := get(t, client(t, ClientOptions{RootCAs: pool(s)}), s.URL); err != nil || requests.Load() != 1 {
+	if _, err := get(t, client(t, ClientOptions{RootCAs: trusted()}), s.URL); err != nil || requests.Load() != 1 {
 		t.Errorf("%d requests, %v", requests.Load(), err)
 	}
 }
@@ -70,7 +71,7 @@ func TestBodiesAreBounded(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, strings.Repeat("x", len(r.URL.Path)-1))
 	}, nil)
-	c := client(t, ClientOptions{RootCAs: pool(s), MaxBody: 10})
+	c := client(t, ClientOptions{RootCAs: trusted(), MaxBody: 10})
 	for n, fits := range map[int]bool{0: true, 1: true, 9: true, 10: true, 11: false, 12: false, 500: false} {
 		body, err := get(t, c, s.URL+"/"+strings.Repeat("a", n))
 		var large *TooLargeError
@@ -113,7 +114,7 @@ func TestHeadersAreBounded(t *testing.T) {
 	t.Parallel()
 	for proto, change := range map[string]func(*httptest.Server){"HTTP/2": nil, "HTTP/1.1": http1} {
 		s := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X", strings.Repeat("x", 2*maxHeader)) }, change)
-		if _, err := get(t, client(t, ClientOptions{RootCAs: pool(s)}), s.URL); err == nil {
+		if _, err := get(t, client(t, ClientOptions{RootCAs: trusted()}), s.URL); err == nil {
 			t.Errorf("%s: no error", proto)
 		}
 	}
@@ -132,6 +133,9 @@ func TestAddressesThatAreNotAsked(t *testing.T) {
 		_, err := get(t, client(t, ClientOptions{Sending: sent}), address)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), password) {
 			t.Errorf("%s: %v", address, err)
+		}
+		if cause := CauseOf(err); cause.Kind != AddressRefused || cause.Temporary() {
+			t.Errorf("%s: %+v", address, cause)
 		}
 	}
 	closed := &closing{Reader: strings.NewReader("x")}
@@ -183,23 +187,15 @@ func TestLocalAddresses(t *testing.T) {
 func TestClientGoesThroughTheProxy(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Proto) }, nil)
-	var tunnels atomic.Int32
-	proxy := plain(t, func(w http.ResponseWriter, r *http.Request) {
-		tunnels.Add(1)
-		user, secret, _ := (&http.Request{Header: http.Header{"Authorization": r.Header["Proxy-Authorization"]}}).BasicAuth()
-		if r.Method != http.MethodConnect || user != "ci" || secret != password || r.Header.Get("Authorization") != "" {
-			t.Errorf("proxy asked %s with %v", r.Method, r.Header)
-		}
-		tunnel(t, w, r.Host)
-	})
-	c := client(t, ClientOptions{RootCAs: pool(s), Proxy: through(t, proxy.URL)})
+	p := proxy(t)
+	c := client(t, ClientOptions{RootCAs: trusted(), Proxy: through(t, p.URL)})
 	for range 2 {
 		if body, err := get(t, c, s.URL); body != "HTTP/2.0" || err != nil {
 			t.Errorf("%q, %v", body, err)
 		}
 	}
-	if n := tunnels.Load(); n != 1 {
-		t.Errorf("%d tunnels", n)
+	if hosts := p.Hosts(); len(hosts) != 1 || hosts[0] != s.Listener.Addr().String() {
+		t.Errorf("tunnels to %q", hosts)
 	}
 }
 
@@ -243,16 +239,14 @@ func TestTheEnvironmentCounts(t *testing.T) {
 	}
 	t.Parallel()
 	s := serve(t, func(http.ResponseWriter, *http.Request) {}, nil)
-	proxy := plain(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.Host != "a.example:443" {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		tunnel(t, w, s.Listener.Addr().String())
-	})
+	p, err := standin.NewProxy(standin.NewLedger(), "", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	p.Refuse(http.StatusForbidden)
 	file := filepath.Join(t.TempDir(), "ca.pem")
-	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	if err := os.WriteFile(file, ca, 0o600); err != nil {
+	if err := os.WriteFile(file, authority().PEM, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct {
@@ -261,7 +255,7 @@ func TestTheEnvironmentCounts(t *testing.T) {
 	}{
 		"a certificate authority":          {s.URL, "", []string{"SSL_CERT_FILE=" + file}},
 		"no certificate authority":         {s.URL, "unknown authority", nil},
-		"a proxy that refuses":             {"https://b.example", "the proxy answered Forbidden", []string{"HTTPS_PROXY=" + proxy.URL}},
+		"a proxy that refuses":             {"https://b.example", "the proxy answered HTTP 403 (Forbidden)", []string{"HTTPS_PROXY=" + p.URL}},
 		"a proxy whose password is cut up": {"https://b.example", "HTTPS_PROXY) is not a URL", []string{"HTTPS_PROXY=http://u:a@" + password + "/b@proxy.example"}},
 		"a proxy for no such host":         {s.URL, "", []string{"HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1", "SSL_CERT_FILE=" + file}},
 	} {
@@ -281,9 +275,9 @@ func TestTLSVersions(t *testing.T) {
 	t.Parallel()
 	for version, taken := range map[uint16]bool{tls.VersionTLS10: false, tls.VersionTLS11: false, tls.VersionTLS12: true, tls.VersionTLS13: true} {
 		s := serve(t, func(http.ResponseWriter, *http.Request) {}, func(s *httptest.Server) {
-			s.TLS = &tls.Config{MinVersion: version, MaxVersion: version}
+			s.TLS.MinVersion, s.TLS.MaxVersion = version, version
 		})
-		if _, err := get(t, client(t, ClientOptions{RootCAs: pool(s)}), s.URL); (err == nil) != taken {
+		if _, err := get(t, client(t, ClientOptions{RootCAs: trusted()}), s.URL); (err == nil) != taken {
 			t.Errorf("%s: %v", tls.VersionName(version), err)
 		}
 	}

@@ -49,7 +49,7 @@ type ProxyError struct {
 // Error tells the answer; what it was to be a connection to is left to the
 // caller.
 func (e *ProxyError) Error() string {
-	return "the proxy answered " + http.StatusText(e.Status) + " when asked for a connection"
+	return "the proxy answered " + statusText(e.Status) + " when asked for a connection"
 }
 
 // checkProxy is a transport's OnProxyConnectResponse.

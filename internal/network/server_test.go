@@ -1,23 +1,39 @@
 package network
 
 import (
-	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"sync"
 	"testing"
-	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
+
+// authority is the one that all servers here have their certificates of, unless a
+// test is about that.
+var authority = sync.OnceValue(func() *standin.Authority {
+	a, err := standin.NewAuthority("Proxies Ltd")
+	if err != nil {
+		panic(err)
+	}
+	return a
+})
+
+// certificate is that of a server on the loopback.
+func certificate(t *testing.T) tls.Certificate {
+	t.Helper()
+	c, err := authority().Server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
 
 // serve starts a TLS server that speaks HTTP/2; change, if not nil, changes it
 // before.
@@ -26,6 +42,7 @@ func serve(t *testing.T, handler http.HandlerFunc, change func(*httptest.Server)
 	s := httptest.NewUnstartedServer(handler)
 	s.EnableHTTP2 = true
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate(t)}}
 	if change != nil {
 		change(s)
 	}
@@ -70,65 +87,22 @@ func listen(t *testing.T, do func(net.Conn)) string {
 	return listener.Addr().String()
 }
 
-// nowhere resolves no name but localhost, by a name server on loopback.
+// nowhere resolves no name but localhost.
 func nowhere(t *testing.T) *net.Resolver {
 	t.Helper()
-	server, err := net.ListenPacket("udp", "127.0.0.1:0")
+	names, err := standin.NewNames()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = server.Close() })
-	go func() {
-		message := make([]byte, 1500)
-		for {
-			n, from, err := server.ReadFrom(message)
-			if err != nil {
-				return
-			}
-			// The question, made an answer that says "no such name" (RFC 1035,
-			// section 4.1.1).
-			message[2] |= 0x80
-			message[3] = 0x83
-			_, _ = server.WriteTo(message[:n], from)
-		}
-	}()
-	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "udp", server.LocalAddr().String())
-	}}
+	t.Cleanup(func() { _ = names.Close() })
+	return names.Resolver()
 }
 
-// pool trusts the server.
-func pool(s *httptest.Server) *x509.CertPool {
-	certs := x509.NewCertPool()
-	certs.AddCert(s.Certificate())
-	return certs
-}
-
-// issue makes a self-signed certificate for loopback.
-func issue(t *testing.T, from, until time.Duration) tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test", Organization: []string{"Proxies Ltd"}},
-		NotBefore: time.Now().Add(from), NotAfter: time.Now().Add(until),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}
-}
+// trusted are the client's certificate authorities.
+func trusted() *x509.CertPool { return authority().Pool() }
 
 func with(c tls.Certificate) func(*httptest.Server) {
-	return func(s *httptest.Server) { s.TLS = &tls.Config{Certificates: []tls.Certificate{c}} }
+	return func(s *httptest.Server) { s.TLS.Certificates = []tls.Certificate{c} }
 }
 
 const password = "hunter2-never-shown"
@@ -144,24 +118,15 @@ func through(t *testing.T, address string) ProxyFunc {
 	return http.ProxyURL(u)
 }
 
-// tunnel is what a proxy does when it is asked for a connection.
-func tunnel(t *testing.T, w http.ResponseWriter, to string) {
+// proxy starts one that wants the user and password of through.
+func proxy(t *testing.T) *standin.Proxy {
 	t.Helper()
-	upstream, err := net.Dial("tcp", to)
+	p, err := standin.NewProxy(standin.NewLedger(), "ci", password)
 	if err != nil {
-		t.Error(err)
-		return
+		t.Fatal(err)
 	}
-	defer func() { _ = upstream.Close() }()
-	w.WriteHeader(http.StatusOK)
-	conn, buffered, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		t.Error(err)
-		return
-	}
-	defer func() { _ = conn.Close() }()
-	go func() { _, _ = io.Copy(upstream, buffered) }()
-	_, _ = io.Copy(conn, upstream)
+	t.Cleanup(func() { _ = p.Close() })
+	return p
 }
 
 // get sends a request and reads its answer.
@@ -184,6 +149,6 @@ func get(t *testing.T, c *Client, address string) (string, error) {
 func client(t *testing.T, o ClientOptions) *Client {
 	t.Helper()
 	c := NewClient(o)
-	t.Cleanup(c.Close)
+	t.Cleanup(c.remote.CloseIdleConnections)
 	return c
 }

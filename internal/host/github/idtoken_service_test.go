@@ -96,7 +96,6 @@ func (s *service) job(t *testing.T, query string) (*Host, *bytes.Buffer) {
 	certs := x509.NewCertPool()
 	certs.AddCert(s.Certificate())
 	c := network.NewClient(network.ClientOptions{RootCAs: certs, MaxBody: maxIDToken})
-	t.Cleanup(c.Close)
 	h.idTokens.client, h.idTokens.pause = c, time.Millisecond
 	return h, stdout
 }
