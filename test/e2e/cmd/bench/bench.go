@@ -26,9 +26,10 @@ type bench struct {
 	other *harness.Scenario
 	// sequence and createWait are the kubectls of the two other ways.
 	sequence, createWait *kubectl
-	// kubectlPath and kubelogin are programs; kubelogin is "" when there is none.
-	kubectlPath, kubelogin string
-	environment            Environment
+	// kubectlPath and kubeloginPath are programs; kubeloginPath is "" when there is
+	// none.
+	kubectlPath, kubeloginPath string
+	environment                Environment
 }
 
 // measure sets everything up, measures, and takes everything away.
@@ -160,16 +161,20 @@ func (b *bench) prepareKubectl(ctx context.Context) error {
 	return err
 }
 
-// prepareKubelogin builds kubelogin. Where that cannot be, the action is measured
-// alone.
+// prepareKubelogin builds kubelogin, unless one is given. Where that cannot be, the
+// action is measured alone.
 func (b *bench) prepareKubelogin(ctx context.Context) {
+	if b.kubelogin != "" {
+		b.kubeloginPath, b.environment.Kubelogin = b.kubelogin, b.kubelogin
+		return
+	}
 	b.say("building kubelogin, or taking the one that is there")
 	path, version, err := buildKubelogin(ctx)
 	if err != nil {
 		b.say("kubectl with kubelogin is not measured: %v", err)
 		return
 	}
-	b.kubelogin, b.environment.Kubelogin = path, version
+	b.kubeloginPath, b.environment.Kubelogin = path, version
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

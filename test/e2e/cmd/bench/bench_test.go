@@ -35,7 +35,7 @@ func TestBench(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "bench.json")
 	var stdout strings.Builder
 	getenv := func(name string) string { return map[string]string{"BENCH_OUT": out}[name] }
-	if status := realMain(t.Context(), []string{"-rounds=1", "-wait=5s"}, getenv, &stdout, t.Output()); status != 0 {
+	if status := realMain(t.Context(), []string{"-rounds=1", "-wait=5s", "-kubelogin=" + plugin(t)}, getenv, &stdout, t.Output()); status != 0 {
 		t.Fatalf("exit status %d", status)
 	}
 	b, err := os.ReadFile(out)
@@ -78,6 +78,10 @@ func TestBench(t *testing.T) {
 			t.Errorf("%s is %v, want %v to %v", name, v, want[0], want[1])
 		}
 	}
+	// One token: the id token and the kubeconfig are there already.
+	if f := figures["sign_in_requests"]; f.Kubectl == nil || f.Kubectl.Value != 1 {
+		t.Errorf("signing in with kubectl's plugin: %+v", f.Kubectl)
+	}
 	if f := figures["run_requests"]; f.Kubectl == nil || f.Kubectl.Value < 6 {
 		t.Errorf("kubectl sent less than it was told to: %+v", f.Kubectl)
 	}
@@ -86,7 +90,7 @@ func TestBench(t *testing.T) {
 // What is under way when the benchmark is stopped ends, and nothing is left.
 func TestBenchStopped(t *testing.T) {
 	alone(t)
-	args := []string{"-rounds=1"}
+	args := []string{"-rounds=1", "-kubelogin=" + plugin(t)}
 	if path, err := exec.LookPath("kubectl"); err == nil {
 		args = append(args, "-kubectl="+path)
 	}

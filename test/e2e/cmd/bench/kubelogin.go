@@ -78,7 +78,7 @@ func (b *bench) newLogin(azure *harness.Azure, template string, proxy *harness.P
 	}
 	l := &login{azure: azure, template: template, home: filepath.Join(folder, "home"), token: filepath.Join(folder, "token")}
 	user := map[string]any{"exec": map[string]any{
-		"apiVersion": "client.authentication.k8s.io/v1beta1", "command": b.kubelogin, "interactiveMode": "Never",
+		"apiVersion": "client.authentication.k8s.io/v1beta1", "command": b.kubeloginPath, "interactiveMode": "Never",
 		"args": []any{
 			"get-token", "--login", "workloadidentity", "--server-id", standin.AKSServerID, "--client-id", standin.ClientID,
 			"--tenant-id", harness.TenantID, "--federated-token-file", l.token, "--authority-host", azure.Entra.AuthorityHost(),

@@ -36,7 +36,9 @@ type options struct {
 	wait    time.Duration
 	check   bool
 	kubectl string
-	out     string
+	// kubelogin is the program to compare with, "" to build it.
+	kubelogin string
+	out       string
 	// parts are what is measured.
 	parts []string
 }
@@ -96,6 +98,7 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	flags.DurationVar(&o.wait, "wait", time.Minute, "how `long` requests are counted while a Job runs")
 	flags.BoolVar(&o.check, "check", false, "exit with 1 unless every goal is met")
 	flags.StringVar(&o.kubectl, "kubectl", "", "`path` of the kubectl to compare with (default: built, of the test cluster's version)")
+	flags.StringVar(&o.kubelogin, "kubelogin", "", "`path` of the kubelogin to compare with (default: built, of the version of its module)")
 	parts := flags.String("parts", execution+","+credentials, "`what` is measured: running Jobs, and signing in to Azure")
 	if err := flags.Parse(args); err != nil {
 		return o, err

@@ -54,7 +54,7 @@ func (b *bench) signIns(ctx context.Context) (found signIn, err error) {
 		}
 		return err
 	}}
-	if b.kubelogin != "" {
+	if b.kubeloginPath != "" {
 		login, err := b.newLogin(azure, s.Name, proxy)
 		if err != nil {
 			return found, err
