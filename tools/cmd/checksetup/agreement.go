@@ -66,6 +66,7 @@ func checkAgreement(f files, m *module, report reporter) {
 		// A name that is the same for two subjects replaces a credential.
 		{"federation.sh", f.shell, `--name "$credential"`},
 		{"federation.tf", f.terraform, "= local.credential_name\n"},
+		{"federation.tf", f.terraform, quoted("aks-oneshot-${azurerm_user_assigned_identity.oneshot.principal_id}")},
 		{"federation.bicep", f.bicep, "param credentialName string = 'aks-oneshot-${uniqueString(issuer, subject)}'\n"},
 	} {
 		if !strings.Contains(p.text, p.part) {
@@ -101,7 +102,12 @@ func manifestAccess(text string) (access, error) {
 		if err != nil {
 			return a, err
 		}
-		if m.APIVersion != "rbac.authorization.k8s.io/v1" || m.Metadata.Name != "aks-oneshot" || m.Metadata.Namespace != "fdai-runtime" {
+		// The Role is everybody's; each identity has a binding of its own.
+		name := "aks-oneshot"
+		if m.Kind != "Role" {
+			name += "-" + objectID
+		}
+		if m.APIVersion != "rbac.authorization.k8s.io/v1" || m.Metadata.Name != name || m.Metadata.Namespace != "fdai-runtime" {
 			return a, fmt.Errorf("%s %s in %s is not expected", m.APIVersion, m.Metadata.Name, m.Metadata.Namespace)
 		}
 		kinds = append(kinds, m.Kind)

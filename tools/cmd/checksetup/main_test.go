@@ -44,6 +44,8 @@ func TestSlipsAreFound(t *testing.T) {
 		{"federation.tf", "name      = azurerm_user_assigned_identity.oneshot.principal_id", "name      = azurerm_user_assigned_identity.oneshot.client_id", "federation.tf: grants"},
 		{"federation.tf", "Cluster User Role", "Cluster Admin Role", "federation.tf: does not have"},
 
+		{"federation.tf", `"aks-oneshot-${azurerm_user_assigned_identity.oneshot.principal_id}"`, `"aks-oneshot"`, "federation.tf: does not have"},
+
 		{"federation.bicep", "2d3f1bd2253f", "2d3f1bd2253e", "federation.bicep: does not have"},
 		{"federation.bicep", "'aks-oneshot-${uniqueString(issuer, subject)}'", "'production'", "federation.bicep: does not have"},
 
