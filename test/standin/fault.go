@@ -100,7 +100,7 @@ func Hang() Answer {
 // HTTP/2 that ends the requests that are beside it on the connection too, if there
 // are any by then; see [Abort].
 func Drop() Answer {
-	return func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { cut(r) }
+	return func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { Cut(r) }
 }
 
 // Abort ends the request without an answer, and no other: with HTTP/2 it resets
@@ -114,7 +114,7 @@ func Abort() Answer {
 func CutBody() Answer {
 	return func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
 		beginBody(w)
-		cut(r)
+		Cut(r)
 	}
 }
 

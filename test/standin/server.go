@@ -74,7 +74,7 @@ func NewServerWith(name string, certificate tls.Certificate, handler http.Handle
 		ReadHeaderTimeout: time.Minute,
 		ErrorLog:          stdlog.New(io.Discard, "", 0),
 		BaseContext:       func(net.Listener) context.Context { return all },
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		ConnContext:       ConnContext,
 		ConnState:         s.count,
 	}
 	go func() {
@@ -173,9 +173,14 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 type connKey struct{}
 
-// cut ends the connection that a request came on, as a cable that is pulled:
-// nothing more is sent, not even an end of the stream.
-func cut(r *http.Request) {
+// ConnContext is that of an [http.Server] whose handlers call [Cut].
+func ConnContext(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
+}
+
+// Cut ends the connection that a request came on, as a cable that is pulled:
+// nothing more is sent, not even an end of the stream. It does not return.
+func Cut(r *http.Request) {
 	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
 		if t, ok := conn.(*tls.Conn); ok {
 			conn = t.NetConn()

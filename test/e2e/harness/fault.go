@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
 // Fault is what a [Proxy] does with a request. It calls seen when what it is
@@ -50,7 +52,7 @@ func HoldAnswer(release <-chan struct{}) Fault {
 func Cut() Fault {
 	return func(_ http.ResponseWriter, r *http.Request, _ http.Handler, seen func()) {
 		seen()
-		cut(r)
+		standin.Cut(r)
 	}
 }
 
@@ -60,7 +62,7 @@ func CutAnswer() Fault {
 	return func(_ http.ResponseWriter, r *http.Request, forward http.Handler, seen func()) {
 		forward.ServeHTTP(httptest.NewRecorder(), r)
 		seen()
-		cut(r)
+		standin.Cut(r)
 	}
 }
 

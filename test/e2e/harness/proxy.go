@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -78,14 +77,14 @@ func NewProxy(c *cluster.Cluster, names ...string) (*Proxy, error) {
 		FlushInterval: -1, // a watch shows each event when it comes
 		ErrorLog:      silent,
 		// A server that is not there gives no answer, and neither do we.
-		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, _ error) { cut(r) },
+		ErrorHandler: func(_ http.ResponseWriter, r *http.Request, _ error) { standin.Cut(r) },
 	}
 	p.server = &http.Server{
 		Handler:           p,
 		TLSConfig:         &tls.Config{Certificates: []tls.Certificate{certificate}, NextProtos: []string{"h2", "http/1.1"}, MinVersion: tls.VersionTLS12},
 		ReadHeaderTimeout: time.Minute,
 		ErrorLog:          silent,
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+		ConnContext:       standin.ConnContext,
 		ConnState:         p.note,
 	}
 	go func() {
@@ -153,20 +152,6 @@ func (p *Proxy) rule(r *http.Request) *Rule {
 		}
 	}
 	return nil
-}
-
-type connKey struct{}
-
-// cut ends the connection that a request came on, as a cable that is pulled:
-// nothing more is sent, not even an end of the stream.
-func cut(r *http.Request) {
-	if conn, ok := r.Context().Value(connKey{}).(net.Conn); ok {
-		if t, ok := conn.(*tls.Conn); ok {
-			conn = t.NetConn()
-		}
-		_ = conn.Close()
-	}
-	panic(http.ErrAbortHandler)
 }
 
 type discard struct{}
