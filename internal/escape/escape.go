@@ -1,4 +1,6 @@
-// Package escape shows what nobody could see.
+// Package escape makes texts that others wrote safe to show, and to paste: what nobody
+// could see is shown, pages and long texts become one short line, and arguments are
+// quoted for a shell.
 package escape
 
 import (

@@ -27,17 +27,23 @@ func Line(text string, limit int) string {
 }
 
 var (
-	markup = regexp.MustCompile(`(?s)<!--.*?-->|<(?:style|script)\b.*?</(?:style|script)>|<[^>]*>`)
+	markup = regexp.MustCompile(`(?is)<!--.*?-->|<(?:style|script)\b.*?</(?:style|script)>|<[^>]*>`)
+	title  = regexp.MustCompile(`(?is)<title\b.*?</title>`)
 	page   = regexp.MustCompile(`(?i)^\s*<(?:!doctype|html|head|body|\?xml|h1)\b`)
 )
 
 // IsPage reports whether a text is an HTML or XML page.
 func IsPage(text string) bool { return page.MatchString(text) }
 
-// Page returns the text of such a page, and any other text as it is.
+// Page returns the text of such a page, and any other text as it is. The title is
+// left out, which most pages repeat as a heading, unless there is nothing else.
 func Page(text string) string {
-	if IsPage(text) {
+	if !IsPage(text) {
+		return text
+	}
+	body := markup.ReplaceAllString(title.ReplaceAllString(text, " "), " ")
+	if strings.TrimSpace(body) == "" {
 		return markup.ReplaceAllString(text, " ")
 	}
-	return text
+	return body
 }

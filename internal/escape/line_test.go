@@ -34,9 +34,13 @@ func TestPage(t *testing.T) {
 		"a < b and c > d":         "a < b and c > d",
 		"see <https://a.example>": "see <https://a.example>",
 		"<!DOCTYPE html>\n<html><head><style>p { color: red }</style><script>if (a < b) x()</script></head><body><h1>Bad</h1><p>Gateway</p><!-- <p>\nno --></body></html>": "Bad Gateway",
-		`<?xml version="1.0"?><error><code>7</code></error>`: "7",
-		" \n <HTML><body>it":  "it",
-		"<html><p>not closed": "not closed",
+		`<?xml version="1.0"?><error><code>7</code></error>`:                                "7",
+		"<html><head><TITLE lang=en>Bad\nGateway</TITLE></head><h1>Bad Gateway</h1></html>": "Bad Gateway",
+		"<html><title>Only this</title><body> </body></html>":                               "Only this",
+		"<html><title>not closed":                                                           "not closed",
+		"<html><STYLE>p { }</STYLE><p>here":                                                 "here",
+		" \n <HTML><body>it":                                                                "it",
+		"<html><p>not closed":                                                               "not closed",
 	} {
 		if got := Line(Page(text), 200); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
