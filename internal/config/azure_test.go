@@ -142,6 +142,7 @@ func TestReadRefusesAzure(t *testing.T) {
 	const (
 		another = "99999999-9999-9999-9999-999999999999"
 		unset   = ". In a workflow, a secret or variable that the job does not have is an empty input"
+		inTask  = ". Run it in an AzureCLI@2 task with azureSubscription, which sets the variable (docs/federation.md has a pipeline), or give "
 		idWant  = "; want /subscriptions/…/resourceGroups/…/providers/Microsoft.ContainerService/managedClusters/…, as az aks show --query id prints it"
 		guid    = "want 8-4-4-4-12 hexadecimal digits"
 		thatID  = ". It is the application (client) id of the app registration or managed identity; no client secret is needed"
@@ -170,9 +171,9 @@ func TestReadRefusesAzure(t *testing.T) {
 		"no client in a pod": {"workload-identity", nil, azure("client-id", ""),
 			"client-id: is missing: since resource-group is given, Azure is asked for the cluster, and auth workload-identity (the default here) signs in with it; the environment variable AZURE_CLIENT_ID is not set either" + unset},
 		"no client in a pipeline": {"azure-pipelines", nil, azure("client-id", "", "service-connection", connection),
-			"client-id: is missing: since resource-group is given, Azure is asked for the cluster, and auth azure-pipelines (the default here) signs in with it; the environment variable AZURESUBSCRIPTION_CLIENT_ID is not set either" + unset},
+			"client-id: is missing: since resource-group is given, Azure is asked for the cluster, and auth azure-pipelines (the default here) signs in with it; the environment variable AZURESUBSCRIPTION_CLIENT_ID is not set either" + inTask + "the client id of the identity that the service connection has"},
 		"no connection": {"azure-cli", nil, azure("auth", "azure-pipelines"),
-			"service-connection: is missing: since client-id is given, Azure is asked for the cluster, and auth azure-pipelines signs in with it; the environment variable AZURESUBSCRIPTION_SERVICE_CONNECTION_ID is not set either" + unset},
+			"service-connection: is missing: since client-id is given, Azure is asked for the cluster, and auth azure-pipelines signs in with it; the environment variable AZURESUBSCRIPTION_SERVICE_CONNECTION_ID is not set either" + inTask + "the resourceId in the address of the service connection's page"},
 		"no auth": {"", nil, azure(), "auth: is missing: since client-id is given, Azure is asked for the cluster, and nothing says how to sign in where this runs; give github, azure-pipelines, workload-identity, managed-identity or azure-cli"},
 
 		"a pod of another tenant": {"workload-identity", map[string]string{"AZURE_TENANT_ID": another}, azure(),
@@ -197,7 +198,9 @@ func TestReadRefusesAzure(t *testing.T) {
 		"a dot after a group":       {"github", nil, azure("resource-group", "hunter2."), "resource-group: ends with a dot, as no name of a resource group does"},
 		"a long group":              {"github", nil, azure("resource-group", strings.Repeat("é", 91)), "resource-group: has 91 characters; the name of a resource group has 1 to 90"},
 		"a group's id":              {"github", nil, azure("resource-group", "/subscriptions/hunter2"), "resource-group: holds a path, and wants the name alone; the cluster's whole id goes into cluster-id"},
-		"a cluster's address":       {"github", nil, azure("cluster-name", "hunter2.azmk8s.io"), "cluster-name: has a character that is not allowed, the one at place 8; want A to Z in either case, digits, _ and -"},
+		"a cluster's address":       {"github", nil, azure("cluster-name", "hunter2.hcp.westeurope.azmk8s.io"), "cluster-name: is an address; want the name of the cluster, as az aks list prints it"},
+		"a cluster's URL":           {"github", nil, azure("cluster-name", "https://hunter2"), "cluster-name: is an address; want the name of the cluster, as az aks list prints it"},
+		"a dot in a cluster":        {"github", nil, azure("cluster-name", "hunter2.example"), "cluster-name: has a character that is not allowed, the one at place 8; want A to Z in either case, digits, _ and -"},
 		"a letter of elsewhere":     {"github", nil, azure("cluster-name", "é"), "cluster-name: has a character that is not allowed, the one at place 1; want A to Z in either case, digits, _ and -"},
 		"a dash after a cluster":    {"github", nil, azure("cluster-name", "hunter2-"), "cluster-name: does not begin and end with a letter or digit, as every name of an AKS cluster does"},
 		"a long cluster":            {"github", nil, azure("cluster-name", strings.Repeat("c", 64)), "cluster-name: has 64 characters; the name of an AKS cluster has 1 to 63"},
@@ -306,10 +309,10 @@ func TestReadAzureTellsEverythingAtOnce(t *testing.T) {
 	_, err := readAt("azure-pipelines", nil, with(good(), "kubeconfig", "", "environment", "AzureChinaCloud", "admin", "1", "tenant-id", "a"))
 	want := "config-invalid: 5 things are wrong with the inputs:\n" +
 		"client-id: is missing: since environment is given, Azure is asked for the cluster, and auth azure-pipelines (the default here) signs in with it; " +
-		"the environment variable AZURESUBSCRIPTION_CLIENT_ID is not set either. In a workflow, a secret or variable that the job does not have is an empty input\n" +
+		"the environment variable AZURESUBSCRIPTION_CLIENT_ID is not set either. Run it in an AzureCLI@2 task with azureSubscription, which sets the variable (docs/federation.md has a pipeline), or give the client id of the identity that the service connection has\n" +
 		"cluster-id: is missing: since environment is given, Azure is asked for the cluster, by it or by resource-group and cluster-name\n" +
 		"service-connection: is missing: since environment is given, Azure is asked for the cluster, and auth azure-pipelines (the default here) signs in with it; " +
-		"the environment variable AZURESUBSCRIPTION_SERVICE_CONNECTION_ID is not set either. In a workflow, a secret or variable that the job does not have is an empty input\n" +
+		"the environment variable AZURESUBSCRIPTION_SERVICE_CONNECTION_ID is not set either. Run it in an AzureCLI@2 task with azureSubscription, which sets the variable (docs/federation.md has a pipeline), or give the resourceId in the address of the service connection's page\n" +
 		"admin: is a value of 1 bytes; want true, false or nothing\n" +
 		"tenant-id: is not a GUID: it has 1 bytes, want 8-4-4-4-12 hexadecimal digits. It is what az account show --query tenantId prints; a domain name will not do"
 	if err == nil {

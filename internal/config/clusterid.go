@@ -45,6 +45,9 @@ var clusterNameForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_-]*[A-Za-z0-9]
 // parseClusterName returns the name of an AKS cluster: 1 to 63 ASCII letters and
 // digits, _ and -, with a letter or digit at both ends.
 func parseClusterName(s string) (string, error) {
+	if strings.Contains(s, "://") || strings.Contains(strings.ToLower(s), ".azmk8s.") {
+		return "", errors.New("is an address; want the name of the cluster, as az aks list prints it")
+	}
 	for i, r := range []rune(s) {
 		if r > unicode.MaxASCII || !unicode.In(r, unicode.L, unicode.Nd) && r != '_' && r != '-' {
 			return "", notAllowed(s, i+1, "A to Z in either case, digits, _ and -")

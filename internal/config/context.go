@@ -122,7 +122,10 @@ func contextFromMembers(p *problems, v values, template string) contract.Object 
 		}
 		bad = bad || p.with(m.input)
 	}
-	if none {
+	switch {
+	case none && p.with(contextFile):
+		return nil // it was to be given
+	case none:
 		p.put(contextFile, failure.New(failure.ContextIncomplete, "is missing: neither it nor its members (%s) are given",
 			strings.Join(missing, ", ")).At(contextFile))
 		return nil

@@ -16,6 +16,8 @@ import (
 
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
+	const noWayIn = ": nothing says how to get into the cluster. Give client-id, and cluster-id or both resource-group and cluster-name, to sign in to Azure; or else a kubeconfig. " +
+		"In a workflow, a secret or variable that the job does not have is an empty input"
 	long := strings.Repeat("x", 4097)
 	for name, c := range map[string]struct {
 		in   map[string]string
@@ -36,6 +38,11 @@ func TestReadRefuses(t *testing.T) {
 			"context-incomplete: context-file: is missing: neither it nor its members (source-commit, target-binding, template-digest, identity-binding) are given"},
 		"no context": {with(good(), "context-file", ""), nil,
 			"context-incomplete: context-file: is missing: neither it nor its members (source-commit, target-binding, tenant-id, subscription-id, template-digest, identity-binding) are given"},
+		"nothing but what is required": {with(good(), "context-file", "", "kubeconfig", ""), nil,
+			"config-invalid: 2 things are wrong with the inputs:\nkubeconfig: is missing, and so are kubeconfig-content and the inputs of Azure" + noWayIn +
+				"\ncontext-file: is missing: neither it nor its members (source-commit, target-binding, tenant-id, subscription-id, template-digest, identity-binding) are given (context-incomplete)"},
+		"a context file without value": {with(good(), "context-file", "", "kubeconfig", ""), []string{"--context-file"},
+			"config-invalid: context-file: has no value; a value that is itself the name of a flag is given as --context-file=value"},
 		"a member missing": {with(memberwise(t), "template-digest", ""), nil,
 			"context-incomplete: template-digest: is missing, and no context-file is given that has it"},
 		"a member malformed": {with(memberwise(t), "target-binding", "ABC"), nil,
@@ -53,9 +60,9 @@ func TestReadRefuses(t *testing.T) {
 		"another namespace": {with(good(), "namespace", "default"), nil,
 			`config-invalid: namespace: is "default"; the fdai/v1 contract knows only fdai-runtime`},
 		"no kubeconfig": {with(good(), "kubeconfig", ""), nil,
-			"config-invalid: kubeconfig: is missing: neither it nor kubeconfig-content is given, and the context in testdata/context.json names none. Give one of them, or have Azure hand one out: give client-id, and cluster-id or both resource-group and cluster-name"},
+			"config-invalid: kubeconfig: is missing, and so are kubeconfig-content and the inputs of Azure, and the context in testdata/context.json names none" + noWayIn},
 		"no kubeconfig, no file": {with(memberwise(t), "kubeconfig", ""), nil,
-			"config-invalid: kubeconfig: is missing: neither it nor kubeconfig-content is given. Give one of them, or have Azure hand one out: give client-id, and cluster-id or both resource-group and cluster-name"},
+			"config-invalid: kubeconfig: is missing, and so are kubeconfig-content and the inputs of Azure" + noWayIn},
 		"two kubeconfigs": {with(good(), "kubeconfig-content", "x"), nil,
 			"config-invalid: kubeconfig-content: is given beside kubeconfig; give one of them"},
 		"an empty argument":               {with(good(), "args", "a\r\n\r\nb\r\n"), nil, "config-invalid: args: line 2 is empty"},
@@ -120,6 +127,10 @@ func TestReadRefuses(t *testing.T) {
 			"config-invalid: context-file: holds a context, and wants the path of one; its members can be given one by one"},
 		"a work folder of two lines": {with(good(), "work-dir", "/a\nhunter2"), nil,
 			"config-invalid: work-dir: holds more than the path of a folder"},
+		"a client secret as a flag": {good(), []string{"--client-secret=hunter2"},
+			"config-invalid: --client-secret: is no input; no secret is needed to sign in to Azure, give --client-id"},
+		"azure/login's input as a flag": {good(), []string{"--creds", "hunter2"},
+			"config-invalid: --creds: is no input; no secret is needed to sign in to Azure, give --client-id"},
 		"dashes alone":         {good(), []string{"--"}, "config-invalid: --: is no flag; inputs are given as --name=value or --name value"},
 		"a flag at the end":    {good(), []string{"--args"}, "config-invalid: args: has no value; a value that is itself the name of a flag is given as --args=value"},
 		"a flag before a flag": {good(), []string{"--args", "--timeout=5m"}, "config-invalid: args: has no value; a value that is itself the name of a flag is given as --args=value"},

@@ -107,7 +107,21 @@ func (r azureReader) need(a *Azure, input string, given contract.GUID, variable 
 	if !a.AuthGiven {
 		way += " (the default here)"
 	}
-	r.missing(input, "and auth "+way+" signs in with it"+either,
-		"In a workflow, a secret or variable that the job does not have is an empty input")
+	fix := emptyInput
+	if a.Auth == AuthAzurePipelines {
+		fix = fixPipelines[input]
+	}
+	r.missing(input, "and auth "+way+" signs in with it"+either, fix)
 	return ""
 }
+
+// emptyInput is why an input that is in the workflow's file may be missing.
+const emptyInput = "In a workflow, a secret or variable that the job does not have is an empty input"
+
+// fixPipelines says where an input comes from in Azure Pipelines.
+var fixPipelines = map[string]string{
+	clientID:          fixTask + "the client id of the identity that the service connection has",
+	serviceConnection: fixTask + "the resourceId in the address of the service connection's page",
+}
+
+const fixTask = "Run it in an AzureCLI@2 task with azureSubscription, which sets the variable (docs/federation.md has a pipeline), or give "

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"path/filepath"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
 // Kubeconfig is either a file or its content.
@@ -40,9 +42,11 @@ func readKubeconfig(p *problems, v values, pinned pinned, azure []string) Kubeco
 	}
 	if path == "" {
 		// A context that could not be read may well have named one.
-		if len(azure) == 0 && !p.with(contextFile) && !p.with(kubeconfig) {
-			p.add(kubeconfig, "is missing: neither it nor %s is given%s", kubeconfigContent, pinned.noKubeconfig()).
-				Fix = fmt.Sprintf("Give one of them, or have Azure hand one out: give %s, and %s or both %s and %s", clientID, clusterID, resourceGroup, clusterName)
+		unread := p.with(contextFile) && (v.given(contextFile) || p.byInput[contextFile].code() != failure.ContextIncomplete)
+		if len(azure) == 0 && !unread && !p.with(kubeconfig) {
+			p.add(kubeconfig, "is missing, and so are %s and the inputs of Azure%s: nothing says how to get into the cluster", kubeconfigContent, pinned.noKubeconfig()).
+				Fix = fmt.Sprintf("Give %s, and %s or both %s and %s, to sign in to Azure; or else a kubeconfig. %s",
+				clientID, clusterID, resourceGroup, clusterName, emptyInput)
 		}
 		return Kubeconfig{}
 	}

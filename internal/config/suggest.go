@@ -1,10 +1,20 @@
 package config
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
+
+// withSecret are what other tools call the input for a secret to sign in to Azure
+// with: azure/login creds, kubelogin client-secret, az password.
+var withSecret = []string{"client-secret", "creds", "password", "secret"}
 
 // didYouMean returns a suggestion for a name that is no input, or what lists the
 // inputs when none is near enough to be meant.
 func didYouMean(name string) string {
+	if slices.Contains(withSecret, name) {
+		return "; no secret is needed to sign in to Azure, give --" + clientID
+	}
 	names := make([]string, len(inputs))
 	for i, in := range inputs {
 		names[i] = in.Name
