@@ -5,11 +5,11 @@ go 1.26.0
 require (
 	github.com/aks-oneshot/aks-oneshot v0.0.0-00010101000000-000000000000
 	github.com/aks-oneshot/aks-oneshot/test/cluster v0.0.0-00010101000000-000000000000
+	github.com/google/uuid v1.6.0
 )
 
 require (
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
-	github.com/google/uuid v1.6.0 // indirect
 	go.yaml.in/yaml/v2 v2.4.4 // indirect
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )

@@ -74,7 +74,12 @@ func TestOIDCChain(t *testing.T) {
 			"signing in to Entra by managed-identity: it is the input auth",
 		},
 		"azure-cli": {
-			func(s *scene) error { return s.Azure.FromTerminal(s.t.Context()) },
+			func(s *scene) error {
+				if err := s.Azure.FromTerminal(); err != nil {
+					return err
+				}
+				return s.Azure.Bind(s.t.Context())
+			},
 			"signing in to Entra by azure-cli: it is the input auth",
 		},
 	} {
@@ -84,7 +89,7 @@ func TestOIDCChain(t *testing.T) {
 			if err := c.as(s); err != nil {
 				t.Fatal(err)
 			}
-			s.chain(c.says, s.Azure.ObjectID, "AKS cluster "+standin.ClusterName)
+			s.chain(c.says, s.User, "AKS cluster "+standin.ClusterName)
 			s.expectNoIDTokenTwice()
 		})
 	}
@@ -122,7 +127,7 @@ func TestOIDCClientCertificate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Azure.ARM.Allow(s.Azure.ObjectID, standin.RoleClusterAdmin...)
+			s.Azure.ARM.AllowAt(s.Azure.ObjectID, s.Azure.ClusterID(), standin.RoleClusterAdmin...)
 			if err := s.Azure.ChangeCluster(func(c *standin.Cluster) {
 				c.NoEntra = true
 				if admin {

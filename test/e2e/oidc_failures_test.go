@@ -60,8 +60,18 @@ var failures = map[string]failure{
 		outcome: "refused", reason: "permission-denied",
 	},
 	"cluster-not-found": {
-		spoil:   func(s *scene) error { s.Inputs["cluster-name"] = "orders-asks"; return nil },
+		spoil: func(s *scene) error {
+			s.Azure.ARM.Allow(s.Azure.ObjectID, standin.RoleClusterUser...) // in the whole subscription
+			s.Inputs["cluster-name"] = "orders-asks"
+			return nil
+		},
 		outcome: "refused", reason: "cluster-unreachable",
+	},
+	"cluster-not-seen": {
+		// Who has a role on one cluster alone is told as little of one that is not
+		// there as of one that is another's.
+		spoil:   func(s *scene) error { s.Inputs["cluster-name"] = "orders-asks"; return nil },
+		outcome: "refused", reason: "permission-denied",
 	},
 	"cluster-stopped": {
 		spoil: func(s *scene) error {
@@ -72,7 +82,7 @@ var failures = map[string]failure{
 	"local-accounts-disabled": {
 		spoil: func(s *scene) error {
 			s.Inputs["admin"] = "true"
-			s.Azure.ARM.Allow(s.Azure.ObjectID, standin.RoleClusterAdmin...)
+			s.Azure.ARM.AllowAt(s.Azure.ObjectID, s.Azure.ClusterID(), standin.RoleClusterAdmin...)
 			return s.Azure.ChangeCluster(func(c *standin.Cluster) { c.NoLocalAccounts = true })
 		},
 		outcome: "refused", reason: "credential-failed",
@@ -235,28 +245,39 @@ func (s *scene) documentedGrant() string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return strings.ReplaceAll(string(b), "OBJECT_ID", s.Azure.ObjectID)
+	return strings.ReplaceAll(string(b), "OBJECT_ID", s.User)
 }
 
 // TestOIDCPrintedGrant applies the Role and the RoleBinding as they are printed
-// to a job that the API server knows and allows nothing, which is as the
+// to somebody whom the API server knows and allows nothing, which is as the
 // documentation has them. That is enough.
 func TestOIDCPrintedGrant(t *testing.T) {
 	t.Parallel()
-	s := signInUnbound(t, harness.Template{})
-	e := s.run()
-	s.expect(e, want{outcome: "refused", reason: "permission-denied", says: []string{s.Azure.ObjectID, "HTTP 403"}})
-	printed := printedRole(t, e)
-	if documented := s.documentedGrant(); printed != documented {
-		t.Errorf("what is printed is\n%s\nthe documentation has\n%s", printed, documented)
+	for name, as := range map[string]func(*harness.Azure) error{
+		"a job":    func(*harness.Azure) error { return nil },
+		"a person": (*harness.Azure).FromTerminal,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := signInUnbound(t, harness.Template{})
+			if err := as(s.Azure); err != nil {
+				t.Fatal(err)
+			}
+			e := s.run()
+			s.expect(e, want{outcome: "refused", reason: "permission-denied", says: []string{s.User, "HTTP 403"}})
+			printed := printedRole(t, e)
+			if documented := s.documentedGrant(); printed != documented {
+				t.Errorf("what is printed is\n%s\nthe documentation has\n%s", printed, documented)
+			}
+			if err := s.World.Cluster.Apply(t.Context(), printed); err != nil {
+				t.Fatal(err)
+			}
+			s.eventually("the Role counts", func() bool {
+				e = s.run()
+				return e.Outputs["reason"] != "permission-denied"
+			})
+			s.expect(e, want{outcome: "succeeded", dispatched: true, records: asTerminal, created: 1})
+			s.expectKnownAs(s.User)
+		})
 	}
-	if err := s.World.Cluster.Apply(t.Context(), printed); err != nil {
-		t.Fatal(err)
-	}
-	s.eventually("the Role counts", func() bool {
-		e = s.run()
-		return e.Outputs["reason"] != "permission-denied"
-	})
-	s.expect(e, want{outcome: "succeeded", dispatched: true, records: asTerminal, created: 1})
-	s.expectKnownAs(s.Azure.ObjectID)
 }

@@ -101,9 +101,23 @@ rules:
     verbs: [get, list, watch, create]
 `
 
-// printedRole returns the Role in the run's log, which has a group of its own.
+// printedRole returns the Role in the run's log, which has a group of its own. At a
+// terminal that is what is indented.
 func printedRole(t *testing.T, e harness.Ended) string {
 	t.Helper()
+	if e.System == harness.Shell {
+		_, rest, _ := strings.Cut(e.Stderr, "The Role that this run needs")
+		_, rest, _ = strings.Cut(rest, "\n")
+		var role strings.Builder
+		for line := range strings.Lines(rest) {
+			text, indented := strings.CutPrefix(line, "  ")
+			if !indented {
+				break
+			}
+			role.WriteString(text)
+		}
+		return role.String()
+	}
 	_, rest, found := strings.Cut(e.Stdout, "::group::The Role that this run needs")
 	_, rest, _ = strings.Cut(rest, "\n")
 	role, _, ended := strings.Cut(rest, "::endgroup::")

@@ -2,12 +2,13 @@ package harness
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
+
+	"github.com/google/uuid"
 
 	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
@@ -16,7 +17,8 @@ import (
 // world's cluster is one of AKS.
 type Azure struct {
 	*standin.Azure
-	// ObjectID is whom the API server knows the job as.
+	// ObjectID is who the job is in Entra, and whom the API server knows it as, but
+	// for a person: see the scenario's User.
 	ObjectID string
 
 	scenario *Scenario
@@ -29,7 +31,7 @@ type Azure struct {
 // write`. The cluster of the world must trust Entra ([Trust]). The caller closes
 // what is returned.
 func (s *Scenario) SignIn() (*Azure, error) {
-	a := &Azure{ObjectID: newID(), scenario: s, dir: filepath.Join(s.World.Dir, "given-"+s.Name)}
+	a := &Azure{ObjectID: uuid.NewString(), scenario: s, dir: filepath.Join(s.World.Dir, "given-"+s.Name)}
 	if err := os.Mkdir(a.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -43,7 +45,7 @@ func (s *Scenario) SignIn() (*Azure, error) {
 	a.Entra.Change(func(o *standin.EntraOptions) { o.TokenIssuer = tokenIssuer })
 	a.Entra.ChangeApp(TenantID, standin.ClientID, func(app *standin.App) { app.ObjectID = a.ObjectID })
 	a.ARM.Forbid(standin.ObjectID)
-	a.ARM.Allow(a.ObjectID, standin.RoleClusterUser...)
+	a.ARM.AllowAt(a.ObjectID, a.ClusterID(), standin.RoleClusterUser...)
 	s.User, s.Token, s.Azure = a.ObjectID, "", a
 	for _, input := range []string{"kubeconfig", "kubeconfig-content"} {
 		delete(s.Inputs, input)
@@ -53,18 +55,18 @@ func (s *Scenario) SignIn() (*Azure, error) {
 	return a, nil
 }
 
-// Bind binds the runners' Role to the object that Entra knows the job as, as the
+// Bind binds the runners' Role to whom the API server knows the job as, as the
 // documentation tells people to, and waits until it counts.
 func (a *Azure) Bind(ctx context.Context) error {
 	w := a.scenario.World
 	binding := RoleBinding(RoleName, map[string]any{
-		"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": a.ObjectID,
+		"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": a.scenario.User,
 	})
 	binding["metadata"].(map[string]any)["name"] = a.binding()
 	if err := w.API.Create(ctx, rbac+Namespace+"/rolebindings", binding); err != nil {
 		return err
 	}
-	return w.authorized(ctx, map[string]any{"user": a.ObjectID}, "batch", "jobs", "create")
+	return w.authorized(ctx, map[string]any{"user": a.scenario.User}, "batch", "jobs", "create")
 }
 
 // Unbind takes the Role away again, and waits until that counts.
@@ -73,10 +75,10 @@ func (a *Azure) Unbind(ctx context.Context) error {
 	if err := w.API.Delete(ctx, rbac+Namespace+"/rolebindings/"+a.binding(), "Background"); err != nil {
 		return err
 	}
-	return w.may(ctx, false, map[string]any{"user": a.ObjectID}, "batch", "jobs", "create")
+	return w.may(ctx, false, map[string]any{"user": a.scenario.User}, "batch", "jobs", "create")
 }
 
-func (a *Azure) binding() string { return RoleName + "-" + a.scenario.Name }
+func (a *Azure) binding() string { return a.scenario.Name + "-" + a.scenario.User }
 
 // FromPipelines makes it a job of Azure Pipelines with a service connection.
 func (a *Azure) FromPipelines() {
@@ -113,16 +115,22 @@ func (a *Azure) FromAppService() {
 	}
 }
 
-// FromTerminal makes it a person who is logged in with az. The az that is there
-// answers as the real one does, with tokens that Entra issued.
-func (a *Azure) FromTerminal(ctx context.Context) error {
-	for name, scope := range map[string]string{"arm": a.ARM.URL, "aks": standin.AKSServerID} {
-		token, err := a.token(ctx, scope)
+// FromTerminal makes it a person who is logged in with az, and whom the API server
+// knows by userPrincipalName. The az that is there answers as the real one does,
+// with tokens of that person.
+func (a *Azure) FromTerminal() error {
+	s := a.scenario
+	person := standin.Person{UPN: s.Name + "@orders.example", ObjectID: uuid.NewString()}
+	a.ARM.Forbid(a.ObjectID)
+	a.ARM.AllowAt(person.ObjectID, a.ClusterID(), standin.RoleClusterUser...)
+	a.ObjectID, s.User = person.ObjectID, person.UPN
+	for name, audience := range map[string]string{"arm": a.ARM.URL, "aks": standin.AKSServerID} {
+		token, made, err := a.Entra.PersonToken(TenantID, audience, person)
 		if err != nil {
 			return err
 		}
-		answer := fmt.Sprintf(`{"accessToken": %q, "expiresOn": "2099-01-01 00:00:00.000000", "expires_on": %d, "tenant": %q, "tokenType": "Bearer"}`,
-			token.Access, token.Expires, TenantID)
+		answer := fmt.Sprintf(`{"accessToken": %q, "expiresOn": %q, "expires_on": %d, "tenant": %q, "tokenType": "Bearer"}`,
+			token, made.Expires.Local().Format("2006-01-02 15:04:05.000000"), made.Expires.Unix(), TenantID)
 		if err := os.WriteFile(filepath.Join(a.dir, name+".json"), []byte(answer), 0o600); err != nil {
 			return err
 		}
@@ -140,7 +148,6 @@ exit 2
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		return err
 	}
-	s := a.scenario
 	s.System = Shell
 	s.Inputs["auth"] = "azure-cli"
 	delete(s.Inputs, "client-id")
@@ -160,11 +167,3 @@ func (a *Azure) ChangeCluster(change func(*standin.Cluster)) error {
 
 // Close ends the stand-ins and removes what was given to the step.
 func (a *Azure) Close() error { return errors.Join(a.Azure.Close(), os.RemoveAll(a.dir)) }
-
-// newID returns an id as Entra gives them (RFC 9562, version 4).
-func newID() string {
-	var b [16]byte
-	_, _ = rand.Read(b[:]) // It never fails.
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
-	return fmt.Sprintf("%x-%x-%x-%x-%x", b[0:4], b[4:6], b[6:8], b[8:10], b[10:])
-}
