@@ -96,13 +96,24 @@ func lint(ctx context.Context, t *tree) ([]line, error) {
 
 // bench measures the action beside kubectl.
 func bench(ctx context.Context, t *tree) ([]line, error) {
+	b, err := t.bench(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return benchLines(b)
+}
+
+// bench runs the benchmark, shows what it prints and returns the file that it
+// writes.
+func (t *tree) bench(ctx context.Context, args ...string) ([]byte, error) {
 	dir, err := os.MkdirTemp("", "accept-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "bench.json")
-	out, passed, err := t.output(ctx, []string{"BENCH_OUT=" + path}, "go", "-C", "test/e2e", "run", "./cmd/bench")
+	args = append([]string{"-C", "test/e2e", "run", "./cmd/bench"}, args...)
+	out, passed, err := t.output(ctx, []string{"BENCH_OUT=" + path}, "go", args...)
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +123,7 @@ func bench(ctx context.Context, t *tree) ([]line, error) {
 	for l := range strings.Lines(out) {
 		t.say("%s", strings.TrimRight(l, "\n"))
 	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	return benchLines(b)
+	return os.ReadFile(path)
 }
 
 // benchResult is what is needed of the file that the benchmark writes.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -138,23 +137,7 @@ func endToEndFailures(r *results) line {
 
 // latency measures the way to the first request to Kubernetes.
 func latency(ctx context.Context, t *tree) ([]line, error) {
-	dir, err := os.MkdirTemp("", "accept-")
-	if err != nil {
-		return nil, err
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "bench.json")
-	out, passed, err := t.output(ctx, []string{"BENCH_OUT=" + path}, "go", "-C", "test/e2e", "run", "./cmd/bench", "-parts=credentials")
-	if err != nil {
-		return nil, err
-	}
-	if !passed {
-		return nil, errors.New("the benchmark could not be carried out")
-	}
-	for l := range strings.Lines(out) {
-		t.say("%s", strings.TrimRight(l, "\n"))
-	}
-	b, err := os.ReadFile(path)
+	b, err := t.bench(ctx, "-parts=credentials")
 	if err != nil {
 		return nil, err
 	}

@@ -63,6 +63,7 @@ func realMain(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 	flags.SetOutput(stderr)
 	suite := flags.String("suite", "execution", "what is accepted: "+strings.Join(slices.Sorted(maps.Keys(suites)), " or "))
 	only := flags.String("only", "", "the `checks` of the suite to run (default: all)")
+	before := flags.String("before", beforeAzure, "the `commit` whose program the one of now is compared with, in size and start")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return 0
 	} else if err != nil {
@@ -78,7 +79,7 @@ func realMain(ctx context.Context, args []string, stdout, stderr io.Writer) int 
 		fmt.Fprintln(stderr, "accept:", err)
 		return 1
 	}
-	return accept(ctx, &tree{root: root, stderr: stderr}, checks, stdout)
+	return accept(ctx, &tree{root: root, stderr: stderr, before: *before}, checks, stdout)
 }
 
 // choose returns the checks of a suite, all of them or those that are named.

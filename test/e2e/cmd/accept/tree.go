@@ -15,6 +15,8 @@ import (
 type tree struct {
 	root   string
 	stderr io.Writer
+	// before is the commit whose program is compared with the one of now.
+	before string
 	// units are the results of tests that an earlier check ran, for a later one.
 	units *results
 }
