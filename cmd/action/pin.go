@@ -32,7 +32,7 @@ var pinFlags = []struct{ name, means string }{
 // and returns the exit status. It asks no cluster and prints nothing but the
 // context on stdout.
 func pin(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	data, err := pinned(ctx, args, stdin)
+	data, notes, err := pinned(ctx, args, stdin)
 	if ctx.Err() != nil {
 		_, _ = fmt.Fprintf(stderr, "aks-oneshot pin: %v, nothing was pinned\n", context.Cause(ctx))
 		return report.ExitStatus(oneshot.Cancelled)
@@ -41,33 +41,36 @@ func pin(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		_, _ = fmt.Fprintf(stderr, "aks-oneshot pin: %v\n", err)
 		return report.ExitStatus(oneshot.Invalid)
 	}
+	for _, note := range notes {
+		_, _ = fmt.Fprintf(stderr, "aks-oneshot pin: warning: %s\n", note)
+	}
 	return say(stdout, stderr, string(data))
 }
 
-// pinned returns the context as JSON, or everything that is wrong with the flags
-// or the first thing that is wrong with the CronJob.
-func pinned(ctx context.Context, args []string, stdin io.Reader) ([]byte, error) {
+// pinned returns the context as JSON and what to look at again, or everything
+// that is wrong with the flags or the first thing that is wrong with the CronJob.
+func pinned(ctx context.Context, args []string, stdin io.Reader) (data []byte, notes []string, err error) {
 	given, err := readPinFlags(args)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cronJob, err := readCronJob(ctx, stdin)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	object, err := contextOf(cronJob, given)
 	if err != nil {
-		return nil, asInput(err)
+		return nil, nil, asInput(err)
 	}
 	if err := rehearse(cronJob, object); err != nil {
-		return nil, asInput(err)
+		return nil, nil, asInput(err)
 	}
 	var out bytes.Buffer
 	encoder := json.NewEncoder(&out)
 	encoder.SetEscapeHTML(false)
 	encoder.SetIndent("", "  ")
 	err = encoder.Encode(object)
-	return out.Bytes(), err
+	return out.Bytes(), warnings(cronJob), err
 }
 
 // readPinFlags reads --name=value and --name value. What is no flag is told by

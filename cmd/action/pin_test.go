@@ -101,34 +101,69 @@ func TestPinIsTheReferences(t *testing.T) {
 	}
 }
 
+// changed returns a CronJob with another value at a path, or with none there.
+func changed(t *testing.T, cronJob, path string, value any) string {
+	t.Helper()
+	var object map[string]any
+	if err := json.Unmarshal([]byte(cronJob), &object); err != nil {
+		t.Fatal(err)
+	}
+	at, keys := object, strings.Split(path, "/")
+	for _, key := range keys[:len(keys)-1] {
+		if list, ok := at[key].([]any); ok {
+			at = list[0].(map[string]any)
+			continue
+		}
+		at = at[key].(map[string]any)
+	}
+	if last := keys[len(keys)-1]; value == nil {
+		delete(at, last)
+	} else {
+		at[last] = value
+	}
+	data, err := json.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+// What no run would refuse is pinned, and told on standard error.
+func TestPinWarns(t *testing.T) {
+	t.Parallel()
+	cronJob := string(exampleObjects(t)["CronJob"])
+	const ttl = "spec/jobTemplate/spec/ttlSecondsAfterFinished"
+	for name, c := range map[string]struct {
+		stdin  string
+		expect []string
+	}{
+		"nothing": {cronJob, nil},
+		"no TTL":  {changed(t, cronJob, ttl, nil), []string{"spec.jobTemplate.spec.ttlSecondsAfterFinished: is missing"}},
+		"less":    {changed(t, cronJob, ttl, 60), []string{"spec.jobTemplate.spec.ttlSecondsAfterFinished: is 60, and the records say 3600"}},
+		"plain kubectl apply": {changed(t, cronJob, "metadata/annotations", map[string]any{lastApplied: "{}\n", "a": "b"}),
+			[]string{"metadata.annotations[kubectl.kubernetes.io/last-applied-configuration]: is pinned", "annotate cronjob NAME -n fdai-runtime kubectl.kubernetes.io/last-applied-configuration-"}},
+		"both": {changed(t, changed(t, cronJob, ttl, 0), "metadata/annotations", map[string]any{lastApplied: ""}), []string{"is 0, and", "last-applied"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			stdout, stderr := runPin(t.Context(), t, 0, pinArgs, strings.NewReader(c.stdin))
+			if (stderr == "") != (len(c.expect) == 0) || strings.Contains(stdout, "warning") {
+				t.Errorf("told: %q", stderr)
+			}
+			for _, want := range c.expect {
+				if !strings.Contains(stderr, want) {
+					t.Errorf("%q is not in: %s", want, stderr)
+				}
+			}
+		})
+	}
+}
+
 func TestPinRefuses(t *testing.T) {
 	t.Parallel()
 	cronJob := string(exampleObjects(t)["CronJob"])
 	const pod = "spec.jobTemplate.spec.template"
-	change := func(path string, value any) string {
-		var object map[string]any
-		if err := json.Unmarshal([]byte(cronJob), &object); err != nil {
-			t.Fatal(err)
-		}
-		at, keys := object, strings.Split(path, "/")
-		for _, key := range keys[:len(keys)-1] {
-			if list, ok := at[key].([]any); ok {
-				at = list[0].(map[string]any)
-				continue
-			}
-			at = at[key].(map[string]any)
-		}
-		if last := keys[len(keys)-1]; value == nil {
-			delete(at, last)
-		} else {
-			at[last] = value
-		}
-		data, err := json.Marshal(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(data)
-	}
+	change := func(path string, value any) string { return changed(t, cronJob, path, value) }
 	only := "spec/jobTemplate/spec/template/spec/containers/"
 	for name, c := range map[string]struct {
 		args   []string
@@ -150,6 +185,7 @@ func TestPinRefuses(t *testing.T) {
 		"no label on the pod":   {pinArgs, change("spec/jobTemplate/spec/template/metadata/labels", map[string]any{}), []string{pod + ".metadata.labels[fdai.io/source-commit]: "}},
 		"another account":       {pinArgs, change("spec/jobTemplate/spec/template/spec/serviceAccountName", "inventory"), []string{pod + `.spec.serviceAccountName: is "inventory"`, "inventory-job"}},
 		"no env list":           {pinArgs, change(only+"env", nil), []string{pod + ".spec.containers[0].env: "}},
+		"an empty env list":     {pinArgs, change(only+"env", []any{}), []string{pod + ".spec.containers[0].env: "}},
 		"no command":            {pinArgs, change(only+"command", nil), []string{pod + ".spec.containers[0].command: is missing"}},
 		"an image by tag":       {pinArgs, change(only+"image", "example.azurecr.io/app:latest"), []string{pod + ".spec.containers[0].image: "}},
 		"no backoffLimit":       {pinArgs, change("spec/jobTemplate/spec/backoffLimit", nil), []string{"spec.jobTemplate.spec.backoffLimit: must be a count"}},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
@@ -127,11 +128,39 @@ func requestOf(cronJob contract.Object) (contract.Request, error) {
 	if len(command) == 0 {
 		errs = append(errs, failure.New(failure.ConfigInvalid, "is missing; the fdai/v1 contract needs the command in the CronJob").At(at+".containers[0].command"))
 	}
+	if env, ok := only["env"].([]any); ok && len(env) == 0 {
+		errs = append(errs, failure.New(failure.ConfigInvalid, "is an empty list, which the API server drops: this is not what a cluster has, and a run would find another CronJob").
+			At(at+".containers[0].env").WithFix("Give it one entry at least, apply it, and pin what kubectl get prints"))
+	}
 	if len(errs) > 0 {
 		return q, errs[0]
 	}
 	return q, nil
 }
+
+// recordedTTL is the ttlSecondsAfterFinished that the dialect's records have of
+// every Job, in seconds.
+const recordedTTL = "3600"
+
+// warnings are what a run with the pin does not refuse, and whoever reviews the
+// CronJob will hardly want.
+func warnings(cronJob contract.Object) (notes []string) {
+	ttl, given := under(cronJob, "spec", "jobTemplate", "spec")["ttlSecondsAfterFinished"]
+	switch {
+	case !given:
+		notes = append(notes, "spec.jobTemplate.spec.ttlSecondsAfterFinished: is missing, so that no Job is ever removed; the records say "+recordedTTL)
+	case fmt.Sprint(ttl) != recordedTTL:
+		notes = append(notes, fmt.Sprintf("spec.jobTemplate.spec.ttlSecondsAfterFinished: is %v, and the records say %s of every Job; with less, a re-run has less time to resume from an intent", ttl, recordedTTL))
+	}
+	if _, applied := under(cronJob, "metadata", "annotations")[lastApplied]; applied {
+		notes = append(notes, fmt.Sprintf("metadata.annotations[%[1]s]: is pinned like every annotation, and the next kubectl apply changes it: then the CronJob has drifted. "+
+			"Apply with --server-side, remove it (kubectl annotate cronjob NAME -n %[2]s %[1]s-), and pin again", lastApplied, pinNamespace))
+	}
+	return notes
+}
+
+// lastApplied is the annotation of kubectl apply, with the whole manifest in it.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 func podSpecOf(cronJob contract.Object) map[string]any {
 	return under(cronJob, "spec", "jobTemplate", "spec", "template", "spec")
