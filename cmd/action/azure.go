@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"strconv"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/azure"
 	"github.com/aks-oneshot/aks-oneshot/internal/cluster"
 	"github.com/aks-oneshot/aks-oneshot/internal/config"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/internal/host"
 )
 
@@ -31,12 +33,15 @@ func defaultAuth(getenv func(string) string) (auth azure.Auth, because string) {
 // server wants, and returns a client that has it.
 func (s *session) connectAzure(ctx context.Context, a *config.Azure) (*cluster.Client, error) {
 	auth := azure.Auth(a.Auth)
-	because := "it is the input auth"
-	if !a.AuthGiven {
-		_, because = defaultAuth(s.source.Getenv)
+	because := s.because
+	if a.AuthGiven {
+		because = "it is the input auth"
+	}
+	cloud, known := azure.CloudNamed(a.Environment)
+	if !known {
+		return nil, failure.New(failure.ConfigInvalid, "Azure has no cloud %s", strconv.Quote(a.Environment)).At("environment")
 	}
 	s.host.Log(fmt.Sprintf("signing in to Entra by %s: %s", auth, because))
-	cloud, _ := azure.CloudNamed(a.Environment)
 	o := azure.Options{
 		Auth: auth, TenantID: a.TenantID, ClientID: a.ClientID, ServiceConnection: a.ServiceConnection,
 		Getenv:  s.source.Getenv,

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -12,6 +14,7 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/internal/azure"
 	"github.com/aks-oneshot/aks-oneshot/internal/config"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/host/terminal"
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 )
 
@@ -52,6 +55,17 @@ func TestEveryWordOfAnInputMeansSomething(t *testing.T) {
 	theirs := []azure.Auth{config.AuthGitHub, config.AuthAzurePipelines, config.AuthWorkloadIdentity, config.AuthManagedIdentity, config.AuthAzureCLI}
 	if !slices.Equal(ours, theirs) {
 		t.Errorf("the inputs' ways to sign in are %v, the ones there are %v", theirs, ours)
+	}
+}
+
+// A cloud that only the inputs know is an error, not the public cloud.
+func TestCloudOfAnotherName(t *testing.T) {
+	t.Parallel()
+	s := &session{host: terminal.New(io.Discard, io.Discard, func(string) string { return "" })}
+	_, err := s.connectAzure(t.Context(), &config.Azure{Auth: config.AuthAzureCLI, Environment: "AzureGermanCloud"})
+	e, ok := errors.AsType[*failure.Error](err)
+	if !ok || e.Code != failure.ConfigInvalid || e.Field != "environment" || !strings.Contains(e.Message, "AzureGermanCloud") {
+		t.Errorf("the error is %v", err)
 	}
 }
 

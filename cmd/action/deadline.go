@@ -76,17 +76,19 @@ func (s *session) work(ctx context.Context) (status int) {
 	return report.ExitStatus(s.told().Result.Outcome)
 }
 
-// stage is a part of a run, and what becomes of a run that is held up in it.
+// stage is a part of a run, what becomes of a run that is held up in it, and what
+// can hold it up there beside whoever reads its log.
 type stage struct {
 	doing   string
 	outcome oneshot.Outcome
+	waits   string
 }
 
 var (
-	reading    = stage{"reading the inputs and the kubeconfig, before anything was dispatched", oneshot.OutcomeOf(failure.DeadlineExceeded)}
-	connecting = stage{"signing in to Azure, before anything was dispatched", oneshot.OutcomeOf(failure.DeadlineExceeded)}
-	opening    = stage{"opening the work folder, before anything was dispatched", oneshot.OutcomeOf(failure.DeadlineExceeded)}
-	running    = stage{"running the Job", oneshot.Unknown}
+	reading    = stage{"reading the inputs and the kubeconfig, before anything was dispatched", oneshot.OutcomeOf(failure.DeadlineExceeded), "the file systems of the kubeconfig and of the context"}
+	connecting = stage{"signing in to Azure, before anything was dispatched", oneshot.OutcomeOf(failure.DeadlineExceeded), "az, or the file system of the token, where auth is azure-cli or workload-identity"}
+	opening    = stage{"opening the work folder, before anything was dispatched", oneshot.OutcomeOf(failure.DeadlineExceeded), "the file system of the work folder"}
+	running    = stage{"running the Job", oneshot.Unknown, "the file system of the work folder"}
 )
 
 // begin begins a stage, for which there is so much time and the grace.
@@ -161,7 +163,7 @@ func (s *session) heldUp(r *report.Report) {
 		r.Result.Execution.Namespace = r.Facts.Namespace
 	}
 	r.Err = failure.New(failure.DeadlineExceeded, "held up while %s: the run did not end within %s of its time, and was left where it was",
-		s.stage.doing, limits.grace).WithFix("Look at what it waits for: the file system of the work folder, and whoever reads its log")
+		s.stage.doing, limits.grace).WithFix("Look at what it can wait for: %s; and whoever reads its log", s.stage.waits)
 }
 
 // flush gives whoever reads the log a last while to do so.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
 // endsWithin waits for a process and fails when it takes longer than it may.
@@ -70,6 +71,27 @@ func TestProcessEndsWhenItsDiskDoesNotAnswer(t *testing.T) {
 				t.Errorf("%d Jobs were created in all", n)
 			}
 		})
+	}
+}
+
+// What held a run up is looked for where it can have been.
+func TestHeldUpSaysWhereToLook(t *testing.T) {
+	t.Parallel()
+	for want, at := range map[string]stage{
+		"the file systems of the kubeconfig and of the context;": reading,
+		"az, or the file system of the token,":                   connecting,
+		"work folder;":                                           opening,
+		"the file system of the work folder;":                    running,
+	} {
+		s := &session{stage: at}
+		s.heldUp(&s.report)
+		e, ok := errors.AsType[*failure.Error](s.report.Err)
+		if !ok || !strings.Contains(e.Message, at.doing) || !strings.Contains(e.Fix, want) || !strings.Contains(e.Fix, "reads its log") {
+			t.Errorf("%s: %v", at.doing, s.report.Err)
+		}
+		if about := strings.Contains(e.Fix, "work folder"); about != (at == opening || at == running) {
+			t.Errorf("%s: %s", at.doing, e.Fix)
+		}
 	}
 }
 

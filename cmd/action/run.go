@@ -37,6 +37,8 @@ const maxKubeconfig = 1 << 20
 type session struct {
 	host   host.Host
 	source config.Source
+	// because is why source has the Auth that it has.
+	because string
 
 	// due ends the run when it is held up.
 	due *time.Timer
@@ -56,11 +58,12 @@ type session struct {
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	out, log := host.NewWriter(stdout), host.NewWriter(stderr)
 	h := hostOf(getenv, out, log)
-	auth, _ := defaultAuth(getenv)
+	auth, because := defaultAuth(getenv)
 	s := &session{
-		host:   h,
-		source: config.Source{Args: args, Lookup: h.Input, Getenv: getenv, UID: os.Geteuid(), Auth: string(auth)},
-		report: report.Report{Started: time.Now(), Hide: h.Hide},
+		host:    h,
+		source:  config.Source{Args: args, Lookup: h.Input, Getenv: getenv, UID: os.Geteuid(), Auth: string(auth)},
+		because: because,
+		report:  report.Report{Started: time.Now(), Hide: h.Hide},
 	}
 	status := s.run(ctx, stderr)
 	flush(stderr, out, log)
@@ -164,7 +167,17 @@ func readKubeconfig(k config.Kubeconfig) (*rest.Config, error) {
 			return nil, kubeconfigFailure(k, err)
 		}
 	}
-	return kubeconfig.Read(data)
+	cfg, err := kubeconfig.Read(data)
+	return cfg, ofInput(err, k.Input)
+}
+
+// ofInput has an error about a kubeconfig as a whole name the input that it is
+// from, of which there are three.
+func ofInput(err error, input string) error {
+	if e, ok := errors.AsType[*failure.Error](err); ok && e.Field == "kubeconfig" {
+		return e.At(input)
+	}
+	return err
 }
 
 // kubeconfigFailure tells why a kubeconfig could not be read.
