@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -123,5 +124,12 @@ func TestNoRoleIsShownForWhatAzureRefuses(t *testing.T) {
 	call := &oneshot.CallError{Kind: oneshot.Denied, Status: http.StatusForbidden, Err: refused}
 	if !needsRole(failure.New(failure.PermissionDenied, "%w", call)) {
 		t.Error("no Role is shown for what the API server refuses")
+	}
+	denied := failure.New(failure.PermissionDenied, "%w", call).WithFix("Grant it")
+	if have := pointedToRole(denied, true).Error(); !strings.HasSuffix(have, ". Apply the Role and RoleBinding that are printed in the log. Grant it") {
+		t.Errorf("the advice is %s", have)
+	}
+	if wrapped := fmt.Errorf("running: %w", denied); !errors.Is(pointedToRole(wrapped, true), wrapped) {
+		t.Error("a failure further down takes the place of what it is in")
 	}
 }

@@ -62,7 +62,7 @@ func pinHelp() string {
 	for _, f := range pinFlags {
 		b.WriteString("  --" + f.name + "\n" + wrap(f.means, "      "))
 	}
-	b.WriteString("\nExit status:\n  0    the context is printed\n  2    a flag or the CronJob is not as it must be; nothing is printed on standard output\n  130  it was told to stop\n")
+	b.WriteString("\nExit status:\n  0    the context is printed; warnings are on standard error\n  2    a flag or the CronJob is not as it must be; nothing is printed on standard output\n  130  it was told to stop\n")
 	return b.String()
 }
 

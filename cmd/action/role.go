@@ -59,6 +59,23 @@ func grant(user string) string {
 	return role + fmt.Sprintf(binding, user)
 }
 
+// pointedToRole has the advice on a refusal begin with what is printed in the log
+// for it, the Role alone or its binding as well.
+func pointedToRole(err error, binding bool) error {
+	e, ok := err.(*failure.Error) //nolint:errorlint // Of one further down, this would be all that is told.
+	if !ok {
+		return err
+	}
+	fix := "Apply the Role and RoleBinding that are printed in the log"
+	if !binding {
+		fix = "Apply the Role that is printed in the log, and bind it to the identity of this run"
+	}
+	if e.Fix != "" {
+		fix += ". " + e.Fix
+	}
+	return e.WithFix("%s", fix)
+}
+
 // needsRole reports whether a run ended because the API server knows who it is
 // and does not allow what it asked for. Without authentication (401) a Role
 // changes nothing, nor where it was Azure that refused.

@@ -254,7 +254,7 @@ func TestRunRefusesBadInput(t *testing.T) {
 		"nothing given": {map[string]string{"INPUT_CRONJOB": "", "INPUT_IMAGE": "nginx"}, "config-invalid", []string{"cronjob: is missing", "image: "}},
 		"not pinned":    {map[string]string{"INPUT_CRONJOB": "backfill"}, "context-incomplete", []string{"context-file#protected_aks_job_template_digests.backfill"}},
 		"no file":       {map[string]string{"INPUT_KUBECONFIG": "/nowhere/kubeconfig"}, "config-invalid", []string{"kubeconfig: ", "/nowhere"}},
-		"no kubeconfig": {map[string]string{"INPUT_KUBECONFIG": "", "INPUT_KUBECONFIG-CONTENT": "x"}, "config-invalid", []string{"kubeconfig"}},
+		"no kubeconfig": {map[string]string{"INPUT_KUBECONFIG": "", "INPUT_KUBECONFIG-CONTENT": "x"}, "config-invalid", []string{"kubeconfig-content: is not a kubeconfig"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -440,6 +440,9 @@ func TestRunTellsWhichRoleItNeeds(t *testing.T) {
 			e.expectError(t, "permission-denied", verb+" "+resource)
 			if strings.Contains(e.log, role) != c.shown {
 				t.Errorf("the Role is shown: %t, want %t\n%s", !c.shown, c.shown, e.log)
+			}
+			if pointed := strings.Contains(e.errors()[0], "Apply the Role that is printed in the log, and bind it to the identity of this run. "); pointed != c.shown {
+				t.Errorf("the Role is pointed to: %t, want %t", pointed, c.shown)
 			}
 			if n := server.creates(); n != 0 {
 				t.Errorf("%d Jobs were created", n)

@@ -17,6 +17,9 @@ func (s *session) event(e oneshot.Event) {
 // tell hands over the outputs and tells people what became of the run. What
 // cannot be told is a warning and no more: it changes nothing about the Job.
 func (s *session) tell(r report.Report) {
+	if needsRole(r.Err) {
+		r.Err = pointedToRole(r.Err, s.grantee() != "")
+	}
 	for _, output := range report.Outputs(r.Result, r.Err, r.Facts) {
 		if err := s.host.Output(output.Name, output.Value); err != nil {
 			s.host.Warning("", err.Error())

@@ -58,7 +58,7 @@ var meanings = []Meaning{
 	{SuspensionChanged, "The CronJob is suspended when it should not be, or the other way round.", "Suspend or resume the CronJob, or change require-suspended."},
 	{IdentityUnavailable, "The ServiceAccount could not be read.", "Check its name and namespace."},
 	{IdentityBindingInvalid, "The pinned identity binding is not consistent in itself or with the context.", "Take the binding from the reviewed deployment again; do not edit it."},
-	{IdentityDrift, "The live ServiceAccount is bound to another identity than the reviewed one.", "Restore the workload identity annotations of the ServiceAccount."},
+	{IdentityDrift, "The live ServiceAccount is bound to another identity than the reviewed one.", "Restore the workload identity annotations of the ServiceAccount or, if they are right, review the change and pin that identity."},
 	{CheckpointDiffers, "A retained record is not the one this execution would have written.", "Keep the folder as evidence and find out who changed it; do not delete it to get past this."},
 	{CheckpointStoreFailed, "A record could not be read or stored.", "Make the store available and run again; it resumes."},
 	{ClockInvalid, "The clock of this machine went back while the run went on, to before the recorded intent.", "Correct the clock and run again."},

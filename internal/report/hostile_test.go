@@ -214,3 +214,15 @@ func TestSecretsAreHiddenWhole(t *testing.T) {
 		}
 	}
 }
+
+// A message that happens to hold the field's name is still told with the field.
+func TestAnnotationNamesTheField(t *testing.T) {
+	t.Parallel()
+	inner := failure.New(failure.ConfigInvalid, "is not a kubeconfig: want YAML").At("kubeconfig")
+	for _, err := range []error{inner, failure.New(failure.ConfigInvalid, "%w", inner).At("kubeconfig")} {
+		_, message := Report{Err: err, Result: oneshot.Result{Outcome: oneshot.Invalid}}.Annotation()
+		if n := strings.Count(message, "kubeconfig: is not a kubeconfig: want YAML"); n != 1 || strings.Count(message, "kubeconfig: ") != 2 {
+			t.Errorf("have %q", message)
+		}
+	}
+}

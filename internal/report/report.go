@@ -92,7 +92,8 @@ func (r Report) Annotation() (title, message string) {
 		code = string(r.outcome())
 	}
 	message = r.message()
-	if e := r.failure(); e != nil && e.Field != "" && !strings.Contains(message, e.Field+": ") {
+	// A failure that wraps another has the text of that one, with the field.
+	if e := r.failure(); e != nil && e.Field != "" && !strings.HasPrefix(message, e.Field+": ") && !strings.Contains(message, ": "+e.Field+": ") {
 		message = e.Field + ": " + message
 	}
 	if _, do := r.advice(); do != "" {

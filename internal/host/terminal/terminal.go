@@ -133,6 +133,10 @@ func (h *Host) annotate(level, colour, title, message string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if title != "" {
+		// Where both begin with the same word, such as a code, once is enough.
+		if word, rest, found := strings.Cut(message, ": "); found && strings.HasPrefix(title, word+": ") {
+			message = rest
+		}
 		message = title + ": " + message
 	}
 	h.say(h.paint(level+": ", colour), message)

@@ -37,6 +37,8 @@ func TestWhatIsSaid(t *testing.T) {
 		{name: "log of a command", do: func(h *Host) { h.Log("::error::x\x1b[2J") }, stderr: "| ::error::x\n"},
 		{name: "annotations", do: func(h *Host) { h.Warning("", "n"); h.Warning("t", "w"); h.Error("t", "e\nmore") },
 			stderr: "warning: n\nwarning: t: w\nerror: t: e\nmore\n"},
+		{name: "a code at the begin of both", do: func(h *Host) { h.Error("c-d: job", "c-d: e: f"); h.Error("c-d: job", "c: e") },
+			stderr: "error: c-d: job: e: f\nerror: c-d: job: c: e\n"},
 		{name: "group", do: func(h *Host) { end := h.Group("g"); h.Log("in\nside"); end(); end(); h.Log("out") },
 			stderr: "g\n  in\n  side\nout\n"},
 		{name: "summary", do: func(h *Host) { check(h.Summary(report("all is well\n::x::\n"))) }, stderr: "\nall is well\n| ::x::\n"},
