@@ -150,7 +150,11 @@ var failures = map[string]failure{
 }
 
 // nowhere is a name of a private zone that no resolver is ever asked for: its
-// first label is longer than a label can be (RFC 1035, 2.3.4).
+// first label is longer than a label can be (RFC 1035, 2.3.4). The built program
+// asks the name servers of /etc/resolv.conf, and there is no variable that gives it
+// others: only a mount namespace of its own could, which needs root. So what a real
+// NXDOMAIN of a name server leads to is shown where the resolver is a field: in
+// internal/azure and internal/cluster.
 var nowhere = strings.Repeat("orders-", 10) + ".privatelink.westeurope.azmk8s.io"
 
 // TestOIDCFailures: each says what was being done, what came back and what to do,
