@@ -49,7 +49,8 @@ clean: ## remove what was built in the tree (the caches outside it stay)
 .PHONY: test
 # Left out: `make bench`, and the figures of `make accept-execution` that come
 # from it. They are medians of many runs and waits of a minute, and mean nothing
-# on a machine that does something else. All that accept-execution asserts about
+# on a machine that does something else; and only they build kubelogin, which is
+# hundreds of modules. All that accept-execution asserts about
 # behaviour (vectors, crash matrix, end to end) is in these tests. `make fuzz` is
 # left out too, but the fuzz targets' seeds and finds run as tests.
 #
