@@ -50,9 +50,9 @@ clean: ## remove what was built in the tree (the caches outside it stay)
 # Left out: `make bench`, and the figures of `make accept-execution` that come
 # from it. They are medians of many runs and waits of a minute, and mean nothing
 # on a machine that does something else; and only they build kubelogin, which is
-# hundreds of modules. All that accept-execution asserts about
-# behaviour (vectors, crash matrix, end to end) is in these tests. `make fuzz` is
-# left out too, but the fuzz targets' seeds and finds run as tests.
+# hundreds of modules. All that accept-execution asserts about behaviour (vectors,
+# crash matrix, end to end) is in these tests. `make fuzz` is left out too, but the
+# fuzz targets' seeds and finds run as tests.
 #
 # Of `make accept-credentials` these tests have all that is about behaviour: the
 # chains, tokens of 20 s beside a Job of 2 minutes, the order of requests, every
