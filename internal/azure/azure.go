@@ -41,9 +41,11 @@ const (
 type Options struct {
 	Auth Auth
 	// TenantID and ClientID are the tenant and the application or managed
-	// identity to be. Some ways know them by themselves.
+	// identity to be. [ManagedIdentity] and [CLI] know them by themselves; the
+	// others need both.
 	TenantID, ClientID string
-	// ServiceConnection is the id of the one in Azure Pipelines.
+	// ServiceConnection is the id of the one in Azure Pipelines, which
+	// [Pipelines] needs.
 	ServiceConnection string
 	// IDToken returns an id token of the job that nobody was given before, masked
 	// already. Only [GitHub] needs it.
@@ -110,7 +112,7 @@ func Connect(ctx context.Context, o Options) (*Connection, error) {
 	if o.pace == nil {
 		o.pace = &usual
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, o.pace.limit, errLimit)
+	limited, cancel := o.pace.limited(ctx)
 	defer cancel()
 	c, err := connect(limited, o)
 	if err == nil {

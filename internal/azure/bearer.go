@@ -2,10 +2,13 @@ package azure
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
 // bearer is a transport that puts a present token into each request.
@@ -25,7 +28,7 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	token, err := b.tokens.present(req.Context())
 	if err != nil {
-		return nil, passing(err)
+		return nil, notHad(err)
 	}
 	resp, err := b.next.RoundTrip(authorized(req, body, token.Token))
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
@@ -39,22 +42,50 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	_, _ = io.CopyN(io.Discard, resp.Body, maxDrain)
 	_ = resp.Body.Close()
 	if err != nil {
-		return nil, passing(err)
+		return nil, notHad(err)
 	}
 	return b.next.RoundTrip(authorized(req, body, fresh.Token))
 }
 
-// passing returns an error without its code when it may pass: coded, it would end
-// the run, and a token that cannot be had for a while does not end the Job.
-func passing(err error) error {
+// waitingError is a request that was never sent, since its token has not come, or
+// may yet come.
+type waitingError struct {
+	text string
+	err  error
+}
+
+func (e *waitingError) Error() string { return e.text }
+
+func (e *waitingError) Unwrap() error { return e.err }
+
+// Waiting says what for. Who sends the request knows by it that the server is not
+// at fault.
+func (*waitingError) Waiting() string { return waiting }
+
+const waiting = "waiting for a token of Entra"
+
+// refusedError is a token that is not to be had. It has the failure's code, which
+// is not in its text: whoever tells the request's failure puts one before it.
+type refusedError struct{ failure *failure.Error }
+
+func (e *refusedError) Error() string { return e.failure.Text() }
+
+func (e *refusedError) Unwrap() error { return e.failure }
+
+// notHad tells why there is no token for a request. Only what lasts has a code: a
+// code ends the run, and a token that cannot be had for a while does not end the
+// Job.
+func notHad(err error) error {
 	failed, ok := errors.AsType[*tokenError](err)
 	switch {
-	case !ok:
-		return err
-	case failed.Temporary():
-		return errors.New(failed.failure.Text())
+	case ok && failed.Temporary():
+		return &waitingError{text: failed.failure.Text()}
+	case ok:
+		return &refusedError{failed.failure}
+	case errors.Is(err, context.DeadlineExceeded):
+		return &waitingError{waiting + ": it had not come when the time that a request gets was up", err}
 	}
-	return failed.failure
+	return &waitingError{waiting + ": " + err.Error(), err}
 }
 
 // maxDrain is the most of an answer that it pays to read for its connection.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -205,7 +206,7 @@ func TestATokenThatIsNotToBeHad(t *testing.T) {
 		text      string
 	}{
 		"for a while": {true, "", "asking. Wait"},
-		"for good":    {false, failure.CredentialFailed, "credential-failed: asking. Wait"},
+		"for good":    {false, failure.CredentialFailed, "asking. Wait"},
 	} {
 		for there := range 2 {
 			t.Run(fmt.Sprint(name, " after ", there), func(t *testing.T) {
@@ -236,5 +237,52 @@ func TestABodyThatCannotBeReadIsNotSent(t *testing.T) {
 	_, _, err := send(t, s, numbered(1, nil), http.MethodPost, body)
 	if err == nil || !strings.Contains(err.Error(), "the disk is gone") || !body.closed || len(s.sent) != 0 {
 		t.Errorf("the error is %v, closed %v, sent %v", err, body.closed, s.sent)
+	}
+}
+
+// A request whose time is up while it waits for its token says so: the server was
+// never asked.
+func TestARequestThatWaitsForItsTokenSaysSo(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		end  func(context.Context) (context.Context, context.CancelFunc)
+		fail error
+		want string
+	}{
+		"its time is up": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, time.Second)
+		}, nil, "waiting for a token of Entra: it had not come when the time that a request gets was up"},
+		"the run is told to stop": {func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeoutCause(ctx, time.Second, errors.New("told to stop"))
+		}, nil, "waiting for a token of Entra: told to stop"},
+		"for a while": {context.WithCancel, &tokenError{failure: failure.New(failure.CredentialFailed, "asking").WithFix("Wait"), temporary: true}, "asking. Wait"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				k := &tokens{ask: func(ctx context.Context) (azcore.AccessToken, error) {
+					if c.fail != nil {
+						return azcore.AccessToken{}, c.fail
+					}
+					<-ctx.Done()
+					return azcore.AccessToken{}, ctx.Err()
+				}}
+				ctx, cancel := c.end(t.Context())
+				defer cancel()
+				req, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://api.example", strings.NewReader("{}"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				resp, err := (&bearer{tokens: k, next: http.DefaultTransport}).RoundTrip(req)
+				if err == nil {
+					_ = resp.Body.Close()
+				}
+				var waits interface{ Waiting() string }
+				if !errors.As(err, &waits) || waits.Waiting() != "waiting for a token of Entra" || err.Error() != c.want || failure.CodeOf(err) != "" {
+					t.Errorf("it ends with %v", err)
+				}
+				time.Sleep(renewal) // What is under way ends.
+			})
+		})
 	}
 }

@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"net/url"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/cloud"
@@ -52,19 +53,37 @@ func cloudOf(c cloud.Configuration, audience string) Cloud {
 
 // With returns the cloud with other addresses and another audience, where they
 // are not "". A token for another Azure Resource Manager is asked for by its
-// address.
+// address; one whose host is below the cloud's own, as that of a region is
+// (https://westeurope.management.azure.com), takes the cloud's tokens.
 func (c Cloud) With(authority, resourceManager, audience string) Cloud {
 	if authority != "" {
 		c.Authority = authority
 	}
 	if resourceManager != "" {
+		usual := c.ResourceManager
 		c.ResourceManager = strings.TrimSuffix(resourceManager, "/")
-		c.ResourceManagerAudience = c.ResourceManager
+		if !below(c.ResourceManager, usual) {
+			c.ResourceManagerAudience = c.ResourceManager
+		}
 	}
 	if audience != "" {
 		c.Audience = audience
 	}
 	return c
+}
+
+// below reports whether the host of an address is that of another, or in its
+// domain.
+func below(address, other string) bool {
+	a, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	o, err := url.Parse(other)
+	if err != nil || o.Hostname() == "" {
+		return false
+	}
+	return strings.HasSuffix("."+strings.ToLower(a.Hostname()), "."+strings.ToLower(o.Hostname()))
 }
 
 // configuration is the cloud as the SDK wants it.

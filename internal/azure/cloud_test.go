@@ -36,6 +36,28 @@ func TestCloudNamed(t *testing.T) {
 	}
 }
 
+// A cloud's own Azure Resource Manager takes its tokens wherever it stands.
+func TestCloudWithAnotherResourceManager(t *testing.T) {
+	t.Parallel()
+	public, _ := CloudNamed(PublicCloud)
+	const usual = "https://management.core.windows.net/"
+	for endpoint, want := range map[string]string{
+		"":                              usual,
+		"https://management.azure.com/": usual,
+		"https://westeurope.management.azure.com":   usual,
+		"https://WestEurope.Management.Azure.com/":  usual,
+		"https://management.azure.com:8443":         usual,
+		"https://evilmanagement.azure.com":          "https://evilmanagement.azure.com",
+		"https://management.azure.com.evil.example": "https://management.azure.com.evil.example",
+		"https://management.usgovcloudapi.net":      "https://management.usgovcloudapi.net",
+		"https://proxy.example/arm/":                "https://proxy.example/arm",
+	} {
+		if got := public.With("", endpoint, "").ResourceManagerAudience; got != want {
+			t.Errorf("a token for %q is asked for %s, want %s", endpoint, got, want)
+		}
+	}
+}
+
 func TestCloudWith(t *testing.T) {
 	t.Parallel()
 	c := Cloud{"https://a/", "https://m", "https://audience", "api://x"}

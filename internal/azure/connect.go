@@ -27,23 +27,25 @@ func connect(ctx context.Context, o Options) (*Connection, error) {
 		// Most clusters want one. Where a certificate does, it is not waited for.
 		asked = server.begin(ctx)
 	}
-	if _, err := first.last(ctx); err != nil {
-		return nil, err
-	}
-	managed, err := l.lookUp(ctx, manager{l, arm})
+	known, err := first.last(ctx)
 	if err != nil {
 		return nil, err
 	}
-	cfg, plugin, err := kubeconfig.ReadManaged(managed.kubeconfig)
+	l.objectID = claimsOf(known.Token).ObjectID
+	m, err := l.lookUp(ctx, manager{l, arm})
+	if err != nil {
+		return nil, err
+	}
+	cfg, plugin, err := kubeconfig.ReadManaged(m.kubeconfig)
 	if err != nil {
 		return nil, l.unusable(err)
 	}
-	if err := managed.choose(cfg, o); err != nil {
+	if err := m.choose(cfg, o); err != nil {
 		return nil, err
 	}
-	c := &Connection{Config: cfg, AzureRBAC: managed.azureRBAC()}
+	c := &Connection{Config: cfg, AzureRBAC: m.azureRBAC()}
 	if plugin == nil {
-		l.tell("%s; its kubeconfig has a credential of its own, so the API server is not asked with a token of Entra", managed)
+		l.tell("%s; its kubeconfig has a credential of its own, so the API server is not asked with a token of Entra", m)
 		return c, nil
 	}
 	if other := plugin.ServerID(); other != "" && other != serverApplication {
@@ -61,7 +63,7 @@ func connect(ctx context.Context, o Options) (*Connection, error) {
 	if userName.MatchString(c.User) {
 		as = ", as the user " + c.User
 	}
-	l.tell("%s; its API server is asked with a token of Entra%s", managed, as)
+	l.tell("%s; its API server is asked with a token of Entra%s", m, as)
 	cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return &bearer{tokens: server, next: next} }
 	return c, nil
 }

@@ -1,7 +1,6 @@
 package azure
 
 import (
-	"cmp"
 	"context"
 	"strings"
 
@@ -16,7 +15,7 @@ import (
 // Instance discovery asks Microsoft's public cloud whether an authority is one of
 // its own. The known ones are, and another one is the user's word.
 func (l *login) newCredential() (azcore.TokenCredential, error) {
-	o, client := l.options, l.client
+	o, client := l.options, l.tokenOptions()
 	switch o.Auth {
 	case GitHub:
 		return azidentity.NewClientAssertionCredential(o.TenantID, o.ClientID, l.assertion,
@@ -33,7 +32,7 @@ func (l *login) newCredential() (azcore.TokenCredential, error) {
 		}
 		return azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
 			ClientOptions: client, DisableInstanceDiscovery: true,
-			TenantID: o.tenant(), ClientID: o.client(), TokenFilePath: o.Getenv("AZURE_FEDERATED_TOKEN_FILE"),
+			TenantID: o.TenantID, ClientID: o.ClientID, TokenFilePath: o.Getenv("AZURE_FEDERATED_TOKEN_FILE"),
 		})
 	case ManagedIdentity:
 		// It has a cache that all such credentials of the process share; so has
@@ -50,19 +49,6 @@ func (l *login) newCredential() (azcore.TokenCredential, error) {
 	return nil, failure.New(failure.ConfigInvalid, "%q is no way to be known to Entra", o.Auth).At("auth")
 }
 
-// tenant and client are those of the inputs, or those that the webhook of
-// workload identity gives a pod.
-// https://azure.github.io/azure-workload-identity/docs/topics/service-account-labels-and-annotations.html
-func (o Options) tenant() string { return cmp.Or(o.TenantID, o.podEnv("AZURE_TENANT_ID")) }
-func (o Options) client() string { return cmp.Or(o.ClientID, o.podEnv("AZURE_CLIENT_ID")) }
-
-func (o Options) podEnv(name string) string {
-	if o.Auth != WorkloadIdentity {
-		return ""
-	}
-	return o.Getenv(name)
-}
-
 // check makes sure that there is what the way needs before anything is asked: of
 // what is missing, the SDK tells in its own words.
 func (o Options) check() error {
@@ -77,8 +63,6 @@ func (o Options) check() error {
 	case Pipelines:
 		const doing = "asking Azure Pipelines for an id token of the service connection: "
 		switch {
-		case o.ServiceConnection == "":
-			return failure.New(failure.ConfigInvalid, "is missing; auth azure-pipelines needs the id of an Azure Resource Manager service connection with workload identity federation").At("service-connection")
 		case o.Getenv("SYSTEM_OIDCREQUESTURI") == "":
 			return missing(doing+"SYSTEM_OIDCREQUESTURI is not set", "The agent sets it in each job; run this in one, or choose another auth")
 		case o.Getenv("SYSTEM_ACCESSTOKEN") == "":
@@ -87,14 +71,8 @@ func (o Options) check() error {
 			return missing(doing+"SYSTEM_ACCESSTOKEN is the name of a variable that Azure Pipelines does not know, and has left as it is", "Map it into the step: env: { SYSTEM_ACCESSTOKEN: $(System.AccessToken) }")
 		}
 	case WorkloadIdentity:
-		for _, needed := range []struct{ name, value string }{
-			{"AZURE_FEDERATED_TOKEN_FILE", o.Getenv("AZURE_FEDERATED_TOKEN_FILE")},
-			{"AZURE_TENANT_ID", o.tenant()},
-			{"AZURE_CLIENT_ID", o.client()},
-		} {
-			if needed.value == "" {
-				return missing("exchanging the ServiceAccount's token for a token of Entra: "+needed.name+" is not set", fixPod)
-			}
+		if o.Getenv("AZURE_FEDERATED_TOKEN_FILE") == "" {
+			return missing("exchanging the ServiceAccount's token for a token of Entra: AZURE_FEDERATED_TOKEN_FILE is not set", fixPod)
 		}
 	case ManagedIdentity, CLI:
 	}

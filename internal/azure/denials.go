@@ -1,14 +1,20 @@
 package azure
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/escape"
 )
 
 // advice is what to do about one of Entra's codes.
 type advice struct {
 	fix func(l *login, presented claims) string
+	// also is what to tell beside the failure, where it is too long to be in it.
+	also func(l *login, presented claims) string
 	// unknownYet says that the code may only mean that a federated credential is
 	// so new that not every server knows it.
 	unknownYet bool
@@ -18,11 +24,13 @@ type advice struct {
 // (https://learn.microsoft.com/entra/identity-platform/reference-error-codes and
 // "Workload identity federation: troubleshooting").
 var denials = map[int]advice{
-	700213:  {noMatch, true},
-	7002138: {noMatch, true},
-	70021:   {noMatch, true},
-	700211:  {noMatch, true},
-	700212:  {noMatch, true},
+	700213: {noMatch, forApplication, true},
+	7002138: {func(l *login, c claims) string {
+		return "One that is there has the subject in other capitals. " + noMatch(l, c)
+	}, forApplication, true},
+	70021:  {noMatch, forApplication, true},
+	700211: {noMatch, forApplication, true},
+	700212: {noMatch, forApplication, true},
 	700024: {fix: func(l *login, _ claims) string {
 		if l.options.Auth == WorkloadIdentity {
 			return "Check the clock of this machine, and that the kubelet still renews the file that AZURE_FEDERATED_TOKEN_FILE names"
@@ -31,43 +39,83 @@ var denials = map[int]advice{
 	}},
 	700016: {fix: func(l *login, _ claims) string {
 		return fmt.Sprintf("Check client-id (%s), which is the client id of a managed identity or app registration and not its object id, and tenant-id (%s), the tenant that it belongs to",
-			l.options.client(), l.options.tenant())
+			l.options.ClientID, l.options.TenantID)
 	}},
 	90002: {fix: func(l *login, _ claims) string {
-		return fmt.Sprintf("Check tenant-id (%s), and environment: a tenant is known in its own cloud only", l.options.tenant())
+		return fmt.Sprintf("Check tenant-id (%s), and environment: a tenant is known in its own cloud only", l.options.TenantID)
 	}},
 	500011: {fix: func(l *login, _ claims) string {
-		return fmt.Sprintf("Check tenant-id (%s), and environment or resource-manager-endpoint", l.options.tenant())
+		return fmt.Sprintf("Check tenant-id (%s), and environment or resource-manager-endpoint", l.options.TenantID)
 	}},
 	53003: {fix: func(*login, claims) string {
 		return "A Conditional Access policy for workload identities blocks this: show the correlation id to whoever administers the tenant"
 	}},
 }
 
-// noMatch tells what the id token says of the job, and the command that makes
-// Entra take it.
+// noMatch has the command that makes Entra take the id token. It is the only place
+// in which what the token says of the job stands.
 // https://learn.microsoft.com/cli/azure/identity/federated-credential
 func noMatch(l *login, c claims) string {
-	const plainly = "Add a federated credential whose issuer, subject and audience are those of the id token"
-	if c.Subject == "" || c.Issuer == "" {
-		return plainly
+	f, ok := l.credentialFor(c)
+	if !ok {
+		return "Add a federated credential whose issuer, subject and audience are those of the id token"
 	}
-	issuer, subject, audience := l.line(c.Issuer, maxText), l.line(c.Subject, maxText), l.line(string(c.Audience), maxText)
-	parameters, err := json.Marshal(federatedCredential{"aks-oneshot", issuer, subject, []string{audience}})
-	if err != nil {
-		return plainly // Never: it holds texts alone.
-	}
-	fix := fmt.Sprintf("The id token has issuer %s, subject %s, audience %s, and client %s needs a federated credential with exactly these. "+
-		"For a managed identity: az identity federated-credential create --resource-group GROUP --identity-name IDENTITY --name aks-oneshot --issuer %s --subject %s --audiences %s; "+
-		"for an app registration: az ad app federated-credential create --id %s --parameters %s",
-		issuer, subject, audience, l.options.client(),
-		shell(issuer), shell(subject), shell(audience),
-		shell(l.options.client()), shell(string(parameters)))
+	fix := fmt.Sprintf("Client %s needs a federated credential for exactly this id token: "+
+		"az identity federated-credential create --resource-group GROUP --identity-name IDENTITY --name %s --issuer %s --subject %s --audiences %s",
+		l.options.ClientID, f.Name, escape.Shell(f.Issuer), escape.Shell(f.Subject), escape.Shell(f.Audiences[0]))
 	if immutable.MatchString(c.Subject) {
-		fix += " (the subject holds the ids of owner and repository, as GitHub has it for repositories created, renamed or transferred since 15 July 2026: a credential for the names alone does not match)"
+		fix += " (with the ids of owner and repository: one for the names alone does not match)"
 	}
 	return fix
 }
+
+// forApplication is the same for an app registration: az has another command for
+// those.
+// https://learn.microsoft.com/cli/azure/ad/app/federated-credential
+func forApplication(l *login, c claims) string {
+	f, ok := l.credentialFor(c)
+	if !ok {
+		return ""
+	}
+	parameters, err := json.Marshal(f)
+	if err != nil {
+		return "" // Never: it holds texts alone.
+	}
+	return fmt.Sprintf("If client %s is an app registration and no managed identity, the federated credential is made by: az ad app federated-credential create --id %s --parameters %s",
+		l.options.ClientID, escape.Shell(l.options.ClientID), escape.Shell(string(parameters)))
+}
+
+// credentialFor is the federated credential that an id token needs, if the token
+// says whose it is.
+func (l *login) credentialFor(c claims) (f federatedCredential, ok bool) {
+	if c.Subject == "" || c.Issuer == "" {
+		return federatedCredential{}, false
+	}
+	subject := l.line(c.Subject, maxText)
+	return federatedCredential{
+		Name: credentialName(subject), Issuer: l.line(c.Issuer, maxText),
+		Subject: subject, Audiences: []string{l.line(string(c.Audience), maxText)},
+	}, true
+}
+
+// credentialName names a federated credential after what it is for. To create one
+// under a name that is there replaces it, and with it the access of whoever goes
+// by it, so no two subjects share a name. Names are of 3 to 120 letters, digits,
+// hyphens and underscores.
+// https://learn.microsoft.com/rest/api/managedidentity/federated-identity-credentials/create-or-update
+func credentialName(subject string) string {
+	sum := sha256.Sum256([]byte(subject))
+	readable := strings.Trim(unnameable.ReplaceAllString(subject, "-"), "-_")
+	if len(readable) > maxReadable {
+		readable = strings.TrimRight(readable[:maxReadable], "-_")
+	}
+	return strings.TrimPrefix(fmt.Sprintf("%s-%x", readable, sum[:4]), "-")
+}
+
+// maxReadable leaves room for what makes a name one of its own.
+const maxReadable = 60
+
+var unnameable = regexp.MustCompile(`[^0-9A-Za-z_]+`)
 
 // immutable recognizes GitHub's subjects with ids: repo:OWNER@ID/REPOSITORY@ID:…
 var immutable = regexp.MustCompile(`^repo:[^/@:]+@[0-9]+/[^/@:]+@[0-9]+:`)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aks-oneshot/aks-oneshot/internal/escape"
 	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
@@ -93,7 +94,7 @@ func TestConnectByTheEnvironment(t *testing.T) {
 		w.options.Auth, w.options.IDToken, w.options.ClientID = CLI, nil, ""
 		calls := filepath.Join(t.TempDir(), "calls")
 		var script strings.Builder
-		fmt.Fprintf(&script, "echo \"$*\" >> %s\ncase \"$*\" in\n", shell(calls))
+		fmt.Fprintf(&script, "echo \"$*\" >> %s\ncase \"$*\" in\n", escape.Shell(calls))
 		script.WriteString("*--tenant*--subscription*) echo ERROR: Please specify only one of subscription and tenant, not both >&2; exit 1;;\n")
 		for _, audience := range []string{w.ARM.URL, standin.AKSServerID} {
 			fmt.Fprintf(&script, "*--resource\\ %s*) cat <<'END'\n%s\nEND\n;;\n", audience, w.azPrints(audience))

@@ -1,8 +1,10 @@
 package azure
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -38,13 +40,11 @@ var pipelinesFailures = []failing{
 	{"pipelines-no-access-token", all(onPipelines, without("SYSTEM_ACCESSTOKEN"))},
 	{"pipelines-wrong-variable", all(onPipelines, func(w *world) { w.env["SYSTEM_ACCESSTOKEN"] = "$(System.Accesstokens)" })},
 	{"pipelines-no-address", all(onPipelines, without("SYSTEM_OIDCREQUESTURI"))},
-	{"pipelines-no-service-connection", all(onPipelines, func(w *world) { w.options.ServiceConnection = "" })},
 }
 
 // inPod has the files and variables of a pod with workload identity.
 func inPod(w *world) {
 	w.options.Auth, w.options.IDToken = WorkloadIdentity, nil
-	w.options.TenantID, w.options.ClientID = "", ""
 	token, err := w.GitHub.Token(standin.TokenAudience)
 	if err != nil {
 		w.t.Fatal(err)
@@ -59,15 +59,23 @@ func inPod(w *world) {
 // machineFailures are those of what is asked in place of a CI system.
 var machineFailures = []failing{
 	{"github-no-permission", func(w *world) { w.options.IDToken = github.New(io.Discard, func(string) string { return "" }).IDToken }},
+	// The first id token is there, and spent in vain; the next one is waited for.
 	{"github-hanging-to-the-limit", func(w *world) {
-		w.options.pace.limit = time.Second
-		w.GitHub.On(standin.Any, -1, standin.Hang())
+		w.options.Admin = true
+		w.options.IDToken = func(ctx context.Context, audience string) (string, error) {
+			token, err := w.idToken(ctx, audience)
+			if ctx.Err() != nil {
+				err = fmt.Errorf("could not get an id token of this job: %w", context.Cause(ctx))
+			}
+			return token, err
+		}
+		w.GitHub.On(standin.Any, 1, standin.Slow(0))
+		w.GitHub.On(standin.Any, -1, w.hangingToTheLimit())
+		w.Entra.On(tokenRequest, 1, standin.HTML(http.StatusServiceUnavailable))
 	}},
 	{"github-elsewhere", func(w *world) { w.options.IDToken = nil }},
 	{"unknown-auth", func(w *world) { w.options.Auth = "password" }},
 	{"pod-no-token-file-variable", all(inPod, without("AZURE_FEDERATED_TOKEN_FILE"))},
-	{"pod-no-tenant", all(inPod, without("AZURE_TENANT_ID"))},
-	{"pod-no-client", all(inPod, without("AZURE_CLIENT_ID"))},
 	{"pod-token-file-missing", all(inPod, func(w *world) { w.env["AZURE_FEDERATED_TOKEN_FILE"] = "/nowhere/azure-identity-token" })},
 	{"pod-token-file-empty", all(inPod, func(w *world) {
 		if err := os.WriteFile(w.env["AZURE_FEDERATED_TOKEN_FILE"], nil, 0o600); err != nil {

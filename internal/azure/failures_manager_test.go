@@ -40,8 +40,16 @@ var managerFailures = []failing{
 	{"arm-403-admin", func(w *world) { w.options.Admin = true }},
 	{"arm-403-policy", bothCalls(standin.ARMError(http.StatusForbidden, "RequestDisallowedByPolicy", "Resource 'orders-aks' was disallowed by policy."))},
 	{"arm-404-subscription", func(w *world) { w.options.Cluster.Subscription = "00000000-0000-0000-0000-00000000dead" }},
-	{"arm-404-group", func(w *world) { w.options.Cluster.ResourceGroup = "MC_orders-production_orders-aks_westeurope" }},
-	{"arm-404-cluster", func(w *world) { w.options.Cluster.Name = "orders" }},
+	// With a role on one cluster, as the documentation has it, whoever mistypes a
+	// name is told what one without a role is.
+	{"arm-403-no-such-cluster", func(w *world) { w.options.Cluster.Name = "orders" }},
+	{"arm-403-no-object-id", bothCalls(standin.ARMError(http.StatusForbidden, "AuthorizationFailed", "The client does not have authorization."))},
+	{"arm-404-group", all(everywhere, func(w *world) { w.options.Cluster.ResourceGroup = "MC_orders-production_orders-aks_westeurope" })},
+	{"arm-404-cluster", all(everywhere, func(w *world) { w.options.Cluster.Name = "orders" })},
+	{"arm-404-not-found", bothCalls(standin.ARMError(http.StatusNotFound, "NotFound", "The entity was not found."))},
+	{"arm-404-type", bothCalls(standin.ARMError(http.StatusNotFound, "InvalidResourceType", "The resource type could not be found in the namespace 'Microsoft.ContainerService' for api version '2025-10-01'."))},
+	{"arm-409-unregistered", bothCalls(standin.ARMError(http.StatusConflict, "MissingSubscriptionRegistration", "The subscription is not registered to use namespace 'Microsoft.ContainerService'. See https://aka.ms/rps-not-found for how to register subscriptions."))},
+	{"arm-400-updating", listCall(standin.ARMError(http.StatusBadRequest, "BadRequest", "Managed cluster is in (Updating) state, which does not have a credential yet."))},
 	{"arm-404-foreign", bothCalls(standin.HTML(http.StatusNotFound))},
 	{"arm-429-soon", all(twice, bothCalls(standin.ARMError(http.StatusTooManyRequests, "TooManyRequests", "The request is being throttled.", "Retry-After", "1")))},
 	{"arm-429-late", bothCalls(standin.ARMError(http.StatusTooManyRequests, "TooManyRequests", "The request is being throttled.", "Retry-After", "1800"))},
@@ -85,6 +93,9 @@ func all(steps ...func(*world)) func(*world) {
 		}
 	}
 }
+
+// everywhere gives the role in the whole subscription.
+func everywhere(w *world) { w.ARM.Allow(standin.ObjectID, standin.RoleClusterUser...) }
 
 // twice has each request tried twice.
 func twice(w *world) { w.options.pace.retries.MaxRetries = 1 }

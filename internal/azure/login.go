@@ -18,6 +18,9 @@ type login struct {
 	options  Options
 	client   policy.ClientOptions
 	idTokens *idTokens
+	// objectID is whom Azure Resource Manager is asked as, by the word of the
+	// token; "" before there is one.
+	objectID string
 
 	masking sync.Mutex
 	// secrets are all that was masked.
@@ -47,9 +50,13 @@ func newLogin(ctx context.Context, o Options) *login {
 
 // tokensFor returns the tokens for an audience.
 func (l *login) tokensFor(audience string) *tokens {
-	return &tokens{ask: func(ctx context.Context) (azcore.AccessToken, error) {
+	t := &tokens{ask: func(ctx context.Context) (azcore.AccessToken, error) {
 		return l.ask(ctx, policy.TokenRequestOptions{Scopes: []string{audience + "/.default"}})
 	}}
+	if audience != l.options.Cloud.ResourceManagerAudience {
+		t.notify = l.report // The other ones are not for the run.
+	}
+	return t
 }
 
 // ask asks for a token that nobody had before. The error tells what to do, and is
@@ -59,25 +66,44 @@ func (l *login) tokensFor(audience string) *tokens {
 // token after the other, and here two are needed at once; and they keep tokens,
 // one that a server has rejected too, which [tokens] does better. The price is a
 // look at Entra's addresses for each.
+//
+// What a network or a busy server spoils is asked for again here and not by the
+// SDK, which would show the same id token: Entra may have taken it.
 func (l *login) ask(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
-	pauses := l.options.pace.unknownYet
-	for try := 0; ; try++ {
+	begin := time.Now()
+	for unknown, spoilt := 0, 0; ; {
 		token, err := l.once(ctx, options)
 		failed, ok := errors.AsType[*tokenError](err)
-		if !ok || !failed.unknownYet || try == len(pauses) || ctx.Err() != nil {
+		if !ok || ctx.Err() != nil {
 			return token, err
 		}
-		l.tell("Entra does not know a federated credential for this id token (AADSTS%d); one that was just made takes a while, so it is asked again", failed.code)
+		var pause time.Duration
+		pauses := l.options.pace.unknownYet
+		switch {
+		case failed.unknownYet && unknown < len(pauses):
+			l.tell("Entra does not know a federated credential for this id token (AADSTS%d); one that was just made takes a while, so it is asked again", failed.code)
+			pause = pauses[unknown]
+			unknown++
+		case failed.spoilt:
+			if pause, ok = l.options.pace.pause(spoilt, time.Since(begin), failed.after); !ok {
+				return token, err
+			}
+			spoilt++
+		default:
+			if failed.also != "" {
+				l.tell("%s", failed.also)
+			}
+			return token, err
+		}
 		select {
-		case <-time.After(pauses[try]):
+		case <-time.After(pause):
 		case <-ctx.Done():
 			return token, err
 		}
 	}
 }
 
-// once asks for a token once; the SDK repeats what a network or a busy server
-// spoils.
+// once asks for a token once, with an id token of its own.
 func (l *login) once(ctx context.Context, options policy.TokenRequestOptions) (azcore.AccessToken, error) {
 	credential, err := l.newCredential()
 	if err != nil {

@@ -44,7 +44,7 @@ func newObserver(o Options, mask func(string)) *observer {
 }
 
 // Do sends a request and reads its answer to the end, which is bounded. An error
-// that no repetition mends is marked for the SDK, which repeats requests.
+// that no repetition mends is marked, for the SDK, which repeats requests, too.
 func (o *observer) Do(req *http.Request) (*http.Response, error) {
 	trail := trailOf(req.Context())
 	o.maskHeader(req.Header)
@@ -58,11 +58,11 @@ func (o *observer) Do(req *http.Request) (*http.Response, error) {
 	}
 	resp, body, err := o.whole(req)
 	if err != nil {
-		trail.failed(req.URL.Host, err)
 		cause := network.CauseOf(err)
 		if !cause.Temporary() || (o.isLocal(req) && cause.Dialing) {
 			err = &lasting{err}
 		}
+		trail.failed(req.URL.Host, err)
 		return nil, err
 	}
 	trail.answered(answer{host: req.URL.Host, status: resp.StatusCode, header: resp.Header, body: body})

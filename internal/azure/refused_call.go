@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/aks-oneshot/aks-oneshot/internal/escape"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
@@ -65,36 +66,39 @@ func (l *login) refused(doing string, a action, ans answer) error {
 	switch {
 	case ans.status == http.StatusUnauthorized && strings.HasPrefix(refusal.Code, "InvalidAuthenticationTokenTenant"):
 		return fail(failure.CredentialFailed, "Subscription %s belongs to another tenant than %s: az account show --subscription %s --query tenantId",
-			c.Subscription, o.tenant(), shell(c.Subscription))
+			c.Subscription, o.TenantID, escape.Shell(c.Subscription))
 	case ans.status == http.StatusUnauthorized:
 		return fail(failure.CredentialFailed, "The token is for %s: check environment, authority-host and resource-manager-endpoint, and the clock of this runner",
 			o.Cloud.ResourceManagerAudience)
 	case ans.status == http.StatusForbidden && refusal.Code == "AuthorizationFailed":
-		return fail(failure.PermissionDenied, "Give the role, and some minutes for it to count: az role assignment create %s --role %s --scope %s",
-			l.assignee(refusal.Message), shell(a.role), shell(c.ID()))
+		return fail(failure.PermissionDenied, "Check cluster-name (%s), resource-group (%s) and subscription-id (%s): a cluster that this identity may not see is answered the same. "+
+			"If they are right, give the role, and some minutes for it to count: az role assignment create %s --role %s --scope %s",
+			c.Name, c.ResourceGroup, c.Subscription, l.assignee(refusal.Message), escape.Shell(a.role), escape.Shell(c.ID()))
 	case ans.status == http.StatusForbidden:
 		return fail(failure.PermissionDenied, "Ask whoever administers the subscription; what is needed is the role %s on %s", a.role, c.ID())
 	case ans.status == http.StatusNotFound:
-		return fail(failure.ClusterUnreachable, "%s", notFound(refusal.Code, c))
+		return fail(failure.ClusterUnreachable, "%s", notFound(refusal, c))
 	case staticCredential.MatchString(refusal.Message):
 		return failure.New(failure.CredentialFailed, "%s", message).At("admin").WithFix(fixAdmin)
 	case busy(ans.status):
 		return fail(failure.ClusterUnreachable, "%s", ans.later())
+	case strings.HasPrefix(refusal.Code, "MissingSubscriptionRegistration"):
+		return fail(failure.ClusterUnreachable, "Check subscription-id; if it is right, nobody has used AKS in it: az provider register --namespace Microsoft.ContainerService --subscription %s", escape.Shell(c.Subscription))
 	}
-	return fail(failure.ClusterUnreachable, "%s", fixEndpoint)
+	return fail(failure.ClusterUnreachable, "%s", refusal.fix(c))
 }
 
-func notFound(code string, c Cluster) string {
-	list := "az aks list --subscription " + shell(c.Subscription) + " --output table"
-	switch code {
+func notFound(r refusal, c Cluster) string {
+	list := "az aks list --subscription " + escape.Shell(c.Subscription) + " --output table"
+	switch r.Code {
 	case "SubscriptionNotFound", "InvalidSubscriptionId":
 		return fmt.Sprintf("Check subscription-id (%s), and that it belongs to the tenant of tenant-id", c.Subscription)
 	case "ResourceGroupNotFound":
 		return "Check resource-group, which is the cluster's own and not that of its nodes (MC_…): " + list
-	case "ResourceNotFound":
+	case "ResourceNotFound", "NotFound":
 		return "Check cluster-name, resource-group and subscription-id: " + list
 	}
-	return fixEndpoint
+	return r.fix(c)
 }
 
 // staticCredential recognizes the refusal of a cluster without local accounts.
@@ -107,6 +111,9 @@ const fixAdmin = "Leave admin out: the API server then knows this run by Entra, 
 // not.
 func (l *login) assignee(message string) string {
 	id := "OBJECT-ID"
+	if identifier.MatchString(l.objectID) {
+		id = l.objectID
+	}
 	if m := objectID.FindStringSubmatch(message); m != nil {
 		id = m[1]
 	}
@@ -123,6 +130,14 @@ var objectID = regexp.MustCompile(`with object id '([0-9A-Fa-f-]{36})'`)
 type refusal struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
+}
+
+// fix is what to do about a refusal that nothing is known of.
+func (r refusal) fix(c Cluster) string {
+	if r.Code == "" {
+		return fixEndpoint
+	}
+	return "These are Azure Resource Manager's own words; see what it has of the cluster: az aks show " + c.flags()
 }
 
 func refusalIn(a answer) refusal {
@@ -143,8 +158,9 @@ func (l *login) saidARM(r refusal, a answer) string {
 	if r.Code == "" || r.Message == "" {
 		return l.saying(a.body)
 	}
-	return " " + l.clean(r.Code, 100) + ": " + l.clean(refreshing.ReplaceAllString(r.Message, ""), maxText)
+	return " " + l.clean(r.Code, 100) + ": " + l.clean(counselARM.ReplaceAllString(r.Message, ""), maxText)
 }
 
-// refreshing is advice for people at a terminal.
-var refreshing = regexp.MustCompile(`\s*(?:or the scope is invalid|If access was recently granted).*`)
+// counselARM is Azure Resource Manager's own advice, in place of which there is a
+// better one.
+var counselARM = regexp.MustCompile(`\s*(?:If access was recently granted|Please use the authority).*`)

@@ -10,7 +10,7 @@ import (
 )
 
 // noIDToken tells of an id token that the host of the job could not give.
-func (l *login) noIDToken(cause error) error {
+func (l *login) noIDToken(cause error) *tokenError {
 	var temporary interface{ Temporary() bool }
 	passes := errors.As(cause, &temporary) && temporary.Temporary()
 	if coded, ok := errors.AsType[*failure.Error](cause); ok {
@@ -38,7 +38,7 @@ var unnamed = regexp.MustCompile(`(?i)no explicit reference to service connectio
 const fixUnnamed = "Run this in a task that names the service connection, such as AzureCLI with azureSubscription: docs/federation.md has a pipeline"
 
 // pipelinesRefused tells of an answer of Azure Pipelines that is no id token.
-func (l *login) pipelinesRefused(a answer) error {
+func (l *login) pipelinesRefused(a answer) *tokenError {
 	if unnamed.Match(a.body) {
 		f := failure.New(failure.CredentialFailed, "%s: %s answered HTTP %d: the job does not name the service connection", l.askingPipelines(), a.host, a.status)
 		return &tokenError{failure: f.WithFix(fixUnnamed)}

@@ -7,8 +7,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/network"
 )
 
 // tokenError is a token that could not be had.
@@ -16,10 +18,16 @@ type tokenError struct {
 	failure *failure.Error
 	// temporary says that the same request may succeed later.
 	temporary bool
+	// spoilt says that a network or a busy server spoiled the request, which
+	// nobody has repeated yet, and after what pause the server asks for.
+	spoilt bool
+	after  time.Duration
 	// unknownYet says that Entra may come to know the federated credential, and
 	// code is what it said.
 	unknownYet bool
 	code       int
+	// also is what to tell beside it, once it is known to last.
+	also string
 }
 
 func (e *tokenError) Error() string { return e.failure.Error() }
@@ -36,10 +44,18 @@ func (*tokenError) NonRetriable() {}
 // The SDK's own text may hold a part of an answer, so it is told only where there
 // was none.
 func (l *login) explainToken(s seen, err error) error {
-	doing := l.asking()
 	if coded, ok := errors.AsType[*failure.Error](err); ok {
 		return &tokenError{failure: coded}
 	}
+	e := l.tokenFailure(s, err)
+	if !l.sdkRepeats() && s.spoilt() {
+		e.spoilt, e.after = true, network.RetryAfter(s.answer.header, 24*time.Hour)
+	}
+	return e
+}
+
+func (l *login) tokenFailure(s seen, err error) *tokenError {
+	doing := l.asking()
 	switch {
 	case s.cause != nil:
 		return l.noIDToken(s.cause)
@@ -64,7 +80,7 @@ func (l *login) asking() string {
 	case Pipelines:
 		return fmt.Sprintf("exchanging the id token of service connection %s for a token of Entra, as client %s in tenant %s", o.ServiceConnection, o.ClientID, o.TenantID)
 	case WorkloadIdentity:
-		return fmt.Sprintf("exchanging the ServiceAccount's token for a token of Entra, as client %s in tenant %s", o.client(), o.tenant())
+		return fmt.Sprintf("exchanging the ServiceAccount's token for a token of Entra, as client %s in tenant %s", o.ClientID, o.TenantID)
 	case ManagedIdentity:
 		return "asking for a token of Entra for this machine's managed identity"
 	case CLI:
@@ -89,7 +105,7 @@ const noAssertion = 7000218
 const fixEntra = "Check authority-host and environment, and whether a proxy answers in the place of Entra"
 
 // denied tells of an answer of Entra's that is no token.
-func (l *login) denied(doing string, s seen) error {
+func (l *login) denied(doing string, s seen) *tokenError {
 	a := s.answer
 	if a.status/100 == 2 {
 		// Nothing of it is told: there may be a token in it.
@@ -112,13 +128,16 @@ func (l *login) denied(doing string, s seen) error {
 	advice, known := denials[code]
 	said := d.text()
 	if known {
-		said = counsel.ReplaceAllString(said, "")
+		said = counsel.ReplaceAllString(presented.ReplaceAllString(said, "$1"), "")
 	}
 	f := failure.New(failure.CredentialFailed, "%s: %s%s", doing, l.clean(said, maxText), d.trace())
 	e := &tokenError{failure: f, temporary: busy(a.status), code: code}
 	switch {
 	case known:
 		e.failure, e.unknownYet = f.WithFix("%s", advice.fix(l, s.claims)), advice.unknownYet
+		if advice.also != nil {
+			e.also = advice.also(l, s.claims)
+		}
 	case e.temporary:
 		e.failure = f.WithFix("%s", a.later())
 	default:
@@ -153,6 +172,8 @@ func (d denial) code() int {
 var (
 	// tail is what Entra adds to each description; it has fields of its own.
 	tail = regexp.MustCompile(`\s*(?:Trace ID|Correlation ID|Timestamp): .*`)
+	// presented is what Entra repeats of the id token: the advice has it too.
+	presented = regexp.MustCompile(`(presented assertion(?: issuer| subject| audience)?)(?: '|\. Assertion Issuer: ').*`)
 	// counsel is Entra's own advice, in place of which there is a better one for
 	// the codes that are known.
 	counsel = regexp.MustCompile(`\s*(?:Check your federated|Check to make sure|This can happen if|Review the documentation|https://learn\.microsoft\.com/).*`)
@@ -177,7 +198,7 @@ func (d denial) trace() string {
 
 // unasked tells of an error that came before anything was asked. The texts are
 // the SDK's, or az's.
-func (l *login) unasked(doing string, err error) error {
+func (l *login) unasked(doing string, err error) *tokenError {
 	what := l.clean(plainly(err), maxText)
 	fix := "Check tenant-id, client-id and authority-host"
 	switch l.options.Auth {

@@ -42,6 +42,7 @@ func brisk() *pace {
 		retries: policy.RetryOptions{
 			MaxRetries: 3, RetryDelay: time.Millisecond, MaxRetryDelay: 2 * time.Second, TryTimeout: 20 * time.Second,
 		},
+		again:      time.Minute,
 		unknownYet: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond},
 		patience:   20 * time.Second,
 		az:         20 * time.Second,
@@ -75,6 +76,18 @@ func newWorld(t *testing.T) *world {
 		pace:    brisk(),
 	}
 	return w
+}
+
+// hangingToTheLimit is an answer that does not come: when it is waited for, the
+// time to connect in is up.
+func (w *world) hangingToTheLimit() standin.Answer {
+	over := make(chan struct{})
+	end := sync.OnceFunc(func() { close(over) })
+	w.options.pace.over = over
+	return func(rw http.ResponseWriter, r *http.Request, own http.Handler) {
+		end()
+		standin.Hang()(rw, r, own)
+	}
 }
 
 func noProxy(*http.Request) (*url.URL, error) { return nil, nil }

@@ -3,6 +3,7 @@ package azure
 import (
 	"github.com/Azure/azure-sdk-for-go/sdk/resourcemanager/containerservice/armcontainerservice/v8"
 
+	"github.com/aks-oneshot/aks-oneshot/internal/escape"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
@@ -12,7 +13,7 @@ func (l *login) judge(read, listed error, p *armcontainerservice.ManagedClusterP
 	c := l.options.Cluster
 	switch {
 	case state == "Deleting":
-		return l.gone("it is being deleted").WithFix("Check cluster-name: az aks list --subscription %s --output table", shell(c.Subscription))
+		return l.gone("it is being deleted").WithFix("Check cluster-name: az aks list --subscription %s --output table", escape.Shell(c.Subscription))
 	case power == armcontainerservice.CodeStopped:
 		return l.gone("it is stopped, and has no API server").WithFix("Start it: az aks start %s", c.flags())
 	case l.options.Admin && p != nil && p.DisableLocalAccounts != nil && *p.DisableLocalAccounts:
@@ -43,7 +44,7 @@ func fixFailed(c Cluster) string {
 
 // flags name the cluster to az.
 func (c Cluster) flags() string {
-	return "--subscription " + shell(c.Subscription) + " --resource-group " + shell(c.ResourceGroup) + " --name " + shell(c.Name)
+	return "--subscription " + escape.Shell(c.Subscription) + " --resource-group " + escape.Shell(c.ResourceGroup) + " --name " + escape.Shell(c.Name)
 }
 
 // String names the cluster to people.

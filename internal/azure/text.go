@@ -89,16 +89,6 @@ func text(err error) string {
 	return err.Error()
 }
 
-// shell quotes a text for a POSIX shell, unless it is plain.
-func shell(text string) string {
-	if plain.MatchString(text) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
-}
-
-var plain = regexp.MustCompile(`^[0-9A-Za-z_./:@%+=,-]+$`)
-
 // identifier is an id of Azure's that can be repeated as it is.
 var identifier = regexp.MustCompile(`^[0-9A-Fa-f-]{8,64}$`)
 

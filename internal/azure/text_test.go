@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
-	"os/exec"
 	"regexp"
 	"strings"
 	"testing"
@@ -111,25 +110,6 @@ func FuzzDenials(f *testing.F) {
 			}
 		}
 	})
-}
-
-func TestShell(t *testing.T) {
-	t.Parallel()
-	sh, err := exec.LookPath("sh")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, text := range []string{
-		"", "plain", "repo:acme/orders:environment:production", "it's", "''", "a b", "$(reboot)", "`x`", `\`, "a;b", "a&b", "*", "~", "#x", "!!", "-n", `{"a":"b'c"}`, "ü",
-	} {
-		out, err := exec.CommandContext(t.Context(), sh, "-c", "printf '%s' x"+shell(text)).Output()
-		if err != nil || string(out) != "x"+text {
-			t.Errorf("%q becomes %q, %v", text, out, err)
-		}
-	}
-	if got := shell("repo:acme/orders:ref:refs/heads/main"); got != "repo:acme/orders:ref:refs/heads/main" {
-		t.Errorf("what is plain becomes %s", got)
-	}
 }
 
 func TestMessageIn(t *testing.T) {

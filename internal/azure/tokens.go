@@ -3,6 +3,7 @@ package azure
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -15,6 +16,9 @@ import (
 type tokens struct {
 	// ask asks for a token that nobody had before.
 	ask func(ctx context.Context) (azcore.AccessToken, error)
+	// notify, if not nil, is told when renewals begin to fail and when they work
+	// again.
+	notify func(text string)
 
 	mu      sync.Mutex
 	current azcore.AccessToken
@@ -22,10 +26,17 @@ type tokens struct {
 	// be used.
 	renew, usable time.Time
 	asking        *request
+	// replacing is the last request on account of a token that was rejected.
+	replacing *request
+	// failed is the last failure, since which none has succeeded, and told says
+	// that people know.
+	failed error
+	told   bool
 }
 
 // request is one for a token, under way or done.
 type request struct {
+	begin time.Time
 	done  chan struct{}
 	token azcore.AccessToken
 	err   error
@@ -41,7 +52,8 @@ const (
 	// spare is how long a token has to be good for still, to be sent: the clock
 	// here and the server's differ. At most a tenth of its life.
 	spare = 10 * time.Second
-	// again is the pause after a renewal that failed.
+	// again is the pause after a renewal that failed, and after one that a server
+	// which rejects tokens has caused.
 	again = 10 * time.Second
 )
 
@@ -69,14 +81,20 @@ func (t *tokens) present(ctx context.Context) (azcore.AccessToken, error) {
 	return r.wait(ctx)
 }
 
-// replace returns another token than the one that was rejected.
+// replace returns another token than the one that was rejected, or that one when
+// it has only just replaced another: a server that rejects whatever it is shown
+// causes a request now and then, and not with each of its answers.
 func (t *tokens) replace(ctx context.Context, rejected string) (azcore.AccessToken, error) {
 	t.mu.Lock()
 	if t.current.Token != rejected && time.Now().Before(t.usable) {
 		defer t.mu.Unlock()
 		return t.current, nil // Somebody else has replaced it.
 	}
-	r := t.request(context.Background())
+	r := t.replacing
+	if r == nil || time.Since(r.begin) >= again {
+		r = t.request(context.Background())
+		t.replacing = r
+	}
 	t.mu.Unlock()
 	return r.wait(ctx)
 }
@@ -88,7 +106,7 @@ func (t *tokens) request(ctx context.Context) *request {
 	if t.asking != nil {
 		return t.asking
 	}
-	r := &request{done: make(chan struct{})}
+	r := &request{begin: time.Now(), done: make(chan struct{})}
 	t.asking = r
 	go t.fill(ctx, r)
 	return r
@@ -98,19 +116,51 @@ func (t *tokens) request(ctx context.Context) *request {
 func (t *tokens) fill(ctx context.Context, r *request) {
 	ctx, cancel := context.WithTimeoutCause(ctx, renewal, errRenewal)
 	defer cancel()
-	begin := time.Now()
 	token, err := guarded("asking for a token", func() (azcore.AccessToken, error) { return t.ask(ctx) })
+	if text := t.end(r, token, err); text != "" && t.notify != nil {
+		t.notify(text)
+	}
+}
+
+// end makes what came of a request known to all who wait for it, and returns what
+// people should be told of it.
+func (t *tokens) end(r *request, token azcore.AccessToken, err error) (notice string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	defer close(r.done)
 	t.asking = nil
-	if err != nil {
-		r.err = err
-		t.renew = time.Now().Add(again)
-		return
+	if err == nil {
+		if t.told {
+			notice = "a token of Entra for the API server could be had again"
+		}
+		t.failed, t.told = nil, false
+		r.token = token
+		t.keep(token, r.begin)
+		return notice
 	}
-	r.token = token
-	t.keep(token, begin)
+	if !alike(t.failed, err) {
+		t.failed = err
+	}
+	r.err = t.failed
+	t.renew = time.Now().Add(again)
+	// Who waits is told by what it returns.
+	if now := time.Now(); !t.told && now.Before(t.usable) {
+		t.told = true
+		notice = fmt.Sprintf("a token of Entra for the API server could not be renewed; the present one is good for %s more, and it is asked again meanwhile: %s",
+			t.current.ExpiresOn.Sub(now).Round(time.Second), text(err))
+	}
+	return notice
+}
+
+// alike reports whether two failures are the same but for what differs each time,
+// as the id of a request does. Who tells a failure once tells the first one.
+func alike(one, other error) bool {
+	a, isToken := errors.AsType[*tokenError](one)
+	b, alsoToken := errors.AsType[*tokenError](other)
+	if !isToken || !alsoToken || a.temporary != b.temporary || a.code != b.code {
+		return false
+	}
+	return a.code != 0 || a.failure.Text() == b.failure.Text()
 }
 
 var errRenewal = errors.New("a token was not to be had within " + renewal.String())

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
 // issuer issues numbered tokens, after a while.
@@ -249,6 +252,127 @@ func TestATokenThatIsRejectedIsReplacedOnce(t *testing.T) {
 	if len(i.asked) != 2 {
 		t.Errorf("it is asked for %d times", len(i.asked))
 	}
+}
+
+// A server that rejects whatever it is shown causes a request every ten seconds,
+// and not with each of its answers.
+func TestAServerThatRejectsEverythingCausesFewRequests(t *testing.T) {
+	t.Parallel()
+	for name, takes := range map[string]time.Duration{"at once": 0, "in a second": time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			i := &issuer{life: time.Hour, takes: takes}
+			bubble(t, i, func(t *testing.T, k *tokens) {
+				want(t, k, "token-1")
+				for range 20 {
+					present, err := k.present(t.Context())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if _, err := k.replace(t.Context(), present.Token); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if n := len(i.times()); n != 2 {
+					t.Errorf("20 answers cause %d requests, want that for the first token and one more", n)
+				}
+				time.Sleep(again)
+				if token, err := k.replace(t.Context(), "token-2"); err != nil || token.Token != "token-3" {
+					t.Errorf("later it is replaced by %q, %v", token.Token, err)
+				}
+			})
+		})
+	}
+}
+
+// What a replacement failed with is told until the next one is due.
+func TestAReplacementThatFailsIsNotTriedWithEachAnswer(t *testing.T) {
+	t.Parallel()
+	i := &issuer{life: time.Hour, takes: time.Second}
+	bubble(t, i, func(t *testing.T, k *tokens) {
+		want(t, k, "token-1")
+		fail := errors.New("not now")
+		i.set(func() { i.fail = fail })
+		for range 20 {
+			if _, err := k.replace(t.Context(), "token-1"); !errors.Is(err, fail) {
+				t.Errorf("it is replaced with %v", err)
+			}
+		}
+		if n := len(i.times()); n != 2 {
+			t.Errorf("it is asked for %d times", n)
+		}
+	})
+}
+
+// The clock here and the server's differ: a token is not sent in its last seconds.
+func TestATokenIsNotSentInItsLastSeconds(t *testing.T) {
+	t.Parallel()
+	i := &issuer{life: time.Hour}
+	bubble(t, i, func(t *testing.T, k *tokens) {
+		want(t, k, "token-1")
+		i.set(func() { i.fail = errors.New("not now") })
+		time.Sleep(time.Hour - spare - time.Millisecond)
+		want(t, k, "token-1")
+		time.Sleep(time.Millisecond)
+		if token, err := k.present(t.Context()); err == nil {
+			t.Errorf("%s is sent", token.Token)
+		}
+	})
+}
+
+// People are told once that renewals fail, and once that they work again.
+func TestRenewalsThatFailAreTold(t *testing.T) {
+	t.Parallel()
+	i := &issuer{life: time.Hour}
+	bubble(t, i, func(t *testing.T, k *tokens) {
+		var told []string
+		k.notify = func(text string) { i.set(func() { told = append(told, text) }) }
+		want(t, k, "token-1")
+		use := func(d time.Duration) {
+			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Second) {
+				_, _ = k.present(t.Context()) // Whoever waits is told by what it returns.
+			}
+			synctest.Wait()
+		}
+		use(56 * time.Minute)
+		f := failure.New(failure.CredentialFailed, "asking (correlation id 1)").WithFix("Wait")
+		i.set(func() { i.fail = &tokenError{failure: f, temporary: true} })
+		use(60 * time.Minute)
+		i.set(func() { i.fail = nil })
+		use(30 * time.Minute)
+		wanted := []string{
+			"a token of Entra for the API server could not be renewed; the present one is good for 4m59s more, and it is asked again meanwhile: asking (correlation id 1)",
+			"a token of Entra for the API server could be had again",
+		}
+		if diff := cmp.Diff(wanted, told); diff != "" {
+			t.Errorf("people are told (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A failure that comes again is told as it was, whatever id the request has: who
+// tells each text once tells it once.
+func TestAFailureThatComesAgainHasTheSameText(t *testing.T) {
+	t.Parallel()
+	i := &issuer{life: time.Hour}
+	bubble(t, i, func(t *testing.T, k *tokens) {
+		texts := map[string]bool{}
+		for _, e := range []tokenError{
+			{code: 700213}, {code: 700213}, {code: 53003}, {code: 53003}, {}, {}, {code: 53003, temporary: true},
+		} {
+			id := fmt.Sprint("asking, request ", len(i.times()))
+			if e.code == 0 {
+				id = "asking"
+			}
+			e.failure = failure.New(failure.CredentialFailed, "%s", id)
+			i.set(func() { i.fail = &e })
+			_, err := k.present(t.Context())
+			texts[fmt.Sprint(err)] = true
+		}
+		if len(texts) != 4 {
+			t.Errorf("the texts are %v", texts)
+		}
+	})
 }
 
 // A machine's own identity has a cache of its own, which gives the same token

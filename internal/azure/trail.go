@@ -2,6 +2,7 @@ package azure
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 )
@@ -22,6 +23,15 @@ type seen struct {
 	host   string
 	err    error
 	cause  error
+}
+
+// spoilt reports whether a network or a busy server spoiled what was asked last.
+func (s seen) spoilt() bool {
+	if s.err != nil {
+		var lasts *lasting
+		return s.cause == nil && !errors.As(s.err, &lasts)
+	}
+	return s.cause == nil && busy(s.answer.status)
 }
 
 // answer is an answer of whatever status; a status of 0 is none.

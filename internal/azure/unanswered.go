@@ -72,7 +72,7 @@ func (l *login) noAnswer(s seen) string {
 	case network.TooLarge:
 		return "the answer of " + host + " is too large to be one of Azure"
 	}
-	if errors.Is(s.err, context.Canceled) {
+	if endedBy(s.err) {
 		return host + " did not answer in time"
 	}
 	return l.clean(s.err.Error(), maxForeign)
@@ -106,8 +106,19 @@ func (l *login) fixConnection(s seen, inputs string) string {
 	case network.TooLarge:
 		return "See whether a proxy answers in its place"
 	}
-	if cause.Kind == network.Unknown || cause.Kind == network.AddressRefused {
+	if cause.Kind == network.AddressRefused || cause.Kind == network.Unknown && !endedBy(s.err) {
 		return "Check " + inputs
 	}
 	return "It was tried several times. Check that this runner's network, firewall and proxy let it reach " + s.host + ", and run again"
+}
+
+// endedBy reports whether an error is the end of the time that there was, for
+// which a transport may return the cause of a context in place of its error.
+func endedBy(err error) bool {
+	for _, end := range []error{context.Canceled, errLimit, errRenewal, errPatience} {
+		if errors.Is(err, end) {
+			return true
+		}
+	}
+	return false
 }
