@@ -4,22 +4,33 @@ import (
 	"bytes"
 	"context"
 	"net"
+	"slices"
+	"strings"
 )
 
-// Names plays name servers that know nobody: names that end in .missing do not exist
-// (NXDOMAIN), and about all others they cannot tell (SERVFAIL).
+// Names plays name servers that know nobody: some names do not exist (NXDOMAIN), and
+// about all others they cannot tell (SERVFAIL).
 type Names struct {
-	conn  net.PacketConn
-	ended chan struct{}
+	missing [][]byte // as they stand in a question
+	conn    net.PacketConn
+	ended   chan struct{}
 }
 
-// NewNames starts a name server on the loopback.
-func NewNames() (*Names, error) {
+// NewNames starts a name server on the loopback. The missing names do not exist, nor
+// do those that end in .missing.
+func NewNames(missing ...string) (*Names, error) {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	n := &Names{conn: conn, ended: make(chan struct{})}
+	for _, name := range append([]string{"missing"}, missing...) {
+		var question []byte
+		for label := range strings.SplitSeq(name, ".") {
+			question = append(append(question, byte(len(label))), label...)
+		}
+		n.missing = append(n.missing, append(question, 0))
+	}
 	go n.serve()
 	return n, nil
 }
@@ -52,7 +63,7 @@ func (n *Names) serve() {
 		// The question, made an answer (RFC 1035, section 4.1.1).
 		message[2] |= 0x80
 		message[3] = 0x82
-		if bytes.Contains(message[:size], []byte("\x07missing\x00")) {
+		if slices.ContainsFunc(n.missing, func(name []byte) bool { return bytes.Contains(message[:size], name) }) {
 			message[3] = 0x83
 		}
 		_, _ = n.conn.WriteTo(message[:size], from) // The client asks again.

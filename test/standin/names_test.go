@@ -10,11 +10,11 @@ import (
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	names, err := standin.NewNames()
+	names, err := standin.NewNames("gone.example")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, missing := range map[string]bool{"a.missing": true, "b.a.missing": true, "missing.example": false, "a.example": false} {
+	for name, missing := range map[string]bool{"a.missing": true, "b.a.missing": true, "missing.example": false, "gone.example": true, "a.gone.example": true, "a.example": false} {
 		_, err := names.Resolver().LookupHost(t.Context(), name)
 		if failed, ok := errors.AsType[*net.DNSError](err); !ok || failed.IsNotFound != missing {
 			t.Errorf("%s: %v", name, err)
