@@ -44,7 +44,7 @@ type Client struct {
 
 	notify func(string)
 	tellMu sync.Mutex
-	told   map[string]bool
+	told   map[string]bool // by gist
 
 	// secrets are the client's own credentials, and mask is told each one.
 	secrets secret.Set
@@ -116,8 +116,8 @@ func WithVersion(version string) Option {
 
 // WithNotify sets a function that is told, one line at a time, what people
 // should know and no error says: warnings of the API server, watching that is
-// refused, contact that is lost. It is not called twice with the same text, nor
-// concurrently.
+// refused, contact that is lost. It is not called twice with the same text, in which
+// ids and times do not count, nor concurrently.
 func WithNotify(notify func(text string)) Option {
 	return func(c *Client, _ *rest.Config) { c.notify = notify }
 }
@@ -176,9 +176,9 @@ func (c *Client) tell(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	c.tellMu.Lock()
 	defer c.tellMu.Unlock()
-	if c.told[text] || len(c.told) >= maxTold {
+	if c.told[gist(text)] || len(c.told) >= maxTold {
 		return
 	}
-	c.told[text] = true
+	c.told[gist(text)] = true
 	c.notify(text)
 }

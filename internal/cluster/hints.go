@@ -1,28 +1,18 @@
 package cluster
 
 import (
-	"fmt"
 	"net/http"
-	"net/netip"
 	"strings"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
 )
 
-// hints tell people what they can do about a connection, which depends on where
-// its settings are from. "" is no hint.
+// hints tell people what they can do, which depends on where the settings of a
+// connection are from. "" is no hint.
 type hints interface {
-	// proxy is for a proxy that wants to know who asks.
-	proxy() string
-	// lookup is for the proxy's name that does not resolve.
-	lookup() string
-	// untrusted is for one side that does not trust the other's certificate, which
-	// no repetition mends.
-	untrusted(network.Cause) string
-	// unresolved is for the server's name that does not resolve.
-	unresolved(host string) string
-	// unanswered is for an address that does not answer.
-	unanswered(host string, address netip.Addr) string
+	// connection is for one that could not be had: the rest of a sentence that has
+	// said what became of it.
+	connection(network.Cause) string
 	// denied is what can be done about what the API server refuses, HTTP 401 or
 	// 403: a sentence of its own.
 	denied(call call, code int) string
@@ -30,36 +20,9 @@ type hints interface {
 
 func (c *Client) hints() hints {
 	if c.origin == nil {
-		return givenKubeconfig{}
+		return givenKubeconfig{c}
 	}
 	return c.origin
-}
-
-func hinted(err error, hint string) error {
-	if hint == "" {
-		return err
-	}
-	return fmt.Errorf("%w; %s", err, hint)
-}
-
-// proxyRefused explains a proxy that does not make the connection.
-func (c *Client) proxyRefused(cause network.Cause, err error) error {
-	if cause.Status == 0 {
-		return err
-	}
-	err = fmt.Errorf("%w to the API server", err)
-	if cause.Status == http.StatusProxyAuthRequired {
-		return hinted(err, c.hints().proxy())
-	}
-	return err
-}
-
-// unresolved returns the hint on a name that does not resolve.
-func (c *Client) unresolved(cause network.Cause) string {
-	if host := c.base.Hostname(); strings.EqualFold(cause.Host, host) {
-		return c.hints().unresolved(host)
-	}
-	return c.hints().lookup()
 }
 
 // isPrivate recognizes the names that AKS gives to API servers in private DNS
@@ -69,50 +32,82 @@ func isPrivate(host string) bool {
 	return strings.Contains(host, ".privatelink.") || strings.Contains(host, ".private.")
 }
 
-// givenKubeconfig has the hints on a kubeconfig that the user gave and can
-// correct.
-type givenKubeconfig struct{}
+// isAKS recognizes the names of AKS.
+func isAKS(host string) bool { return strings.HasSuffix(host, ".azmk8s.io") }
 
-func (givenKubeconfig) proxy() string {
-	return "HTTPS_PROXY or the kubeconfig's proxy-url needs a user and password that it accepts"
+// throughProxy is the hint on a cause at a proxy that is given in these settings.
+func throughProxy(cause network.Cause, settings, host string) string {
+	switch cause.Kind {
+	case network.NoSuchHost, network.LookupFailed, network.ConnectionRefused, network.NoRoute, network.TimedOut:
+		return "check " + settings + ", and that this runner reaches the proxy"
+	case network.ProxyRefused:
+		switch {
+		case cause.Status == http.StatusProxyAuthRequired:
+			return settings + " needs a user and password that it accepts, or NO_PROXY " + host + " where no proxy is needed"
+		case cause.Status/100 == 5:
+			return "the proxy cannot reach the API server: let it, or put " + host + " into NO_PROXY where no proxy is needed"
+		}
+		return "have the proxy allow connections to " + host + ", or put the name into NO_PROXY where no proxy is needed"
+	case network.WrongHost, network.ExpiredCertificate, network.UntrustedCertificate, network.NotTLS, network.HandshakeRefused, network.ClientCertificateRefused:
+		// net/http has one set of CAs for both.
+		return "a proxy that is spoken to over TLS is held to the cluster's CA too: give " + settings + " as http://HOST:PORT"
+	}
+	return ""
 }
 
-func (givenKubeconfig) lookup() string { return "check HTTPS_PROXY or the kubeconfig's proxy-url" }
+// givenKubeconfig has the hints on a kubeconfig that the user gave and can
+// correct.
+type givenKubeconfig struct{ client *Client }
 
-func (givenKubeconfig) untrusted(cause network.Cause) string {
+func (g givenKubeconfig) host() string { return g.client.base.Hostname() }
+
+func (g givenKubeconfig) connection(cause network.Cause) string {
+	if cause.Proxy {
+		return throughProxy(cause, "HTTPS_PROXY or the kubeconfig's proxy-url", g.host())
+	}
 	switch cause.Kind {
+	case network.NoSuchHost:
+		return g.unresolved()
+	case network.LookupFailed:
+		return "check this runner's name servers, and run again"
+	case network.ConnectionRefused:
+		return "check the server's host and port in the kubeconfig, and that the cluster runs"
+	case network.NoRoute:
+		return "check that this runner's network leads to the cluster's"
+	case network.TimedOut:
+		return g.unanswered(cause)
 	case network.WrongHost:
 		return "the server is not the one that the kubeconfig names; check server and tls-server-name"
 	case network.ExpiredCertificate:
 		return "check the clock of this machine, or have the cluster's certificates rotated"
 	case network.UntrustedCertificate:
 		return "check that the kubeconfig's certificate-authority-data is this cluster's, and that no proxy opens the connection"
-	case network.NotTLS:
-		return "the server does not speak TLS; check the host and port"
+	case network.NotTLS, network.HandshakeRefused:
+		return "check the server's host and port in the kubeconfig"
 	case network.ClientCertificateRefused:
-		return "the server does not accept the client certificate; get a new kubeconfig"
+		return "get a new kubeconfig"
 	}
 	return ""
 }
 
-func (givenKubeconfig) unresolved(host string) string {
+func (g givenKubeconfig) unresolved() string {
 	switch {
-	case isPrivate(host):
+	case isPrivate(g.host()):
 		return "the API server's name is private: run this on a runner inside the cluster's virtual network, or in one that its private DNS zone is linked to"
-	case strings.HasSuffix(host, ".azmk8s.io"):
+	case isAKS(g.host()):
 		return "the cluster is private, stopped or deleted: a private one needs a runner inside its virtual network, a stopped one az aks start"
 	}
 	return "check the server in the kubeconfig, and that its name resolves from this runner's network"
 }
 
-func (givenKubeconfig) unanswered(host string, address netip.Addr) string {
+func (g givenKubeconfig) unanswered(cause network.Cause) string {
 	switch {
-	case address.IsPrivate():
+	case cause.Address.IsPrivate():
 		return "the address is private: run this on a runner inside that network"
-	case strings.HasSuffix(host, ".azmk8s.io"):
+	case isAKS(g.host()) && cause.Dialing:
 		return "if the cluster has authorized IP ranges, this runner's address must be among them"
 	}
-	return ""
+	return "check that no firewall keeps this runner from the API server"
 }
 
 // denied has nothing to add to what the engine says of any refusal.

@@ -3,12 +3,11 @@ package cluster
 import (
 	"fmt"
 	"net/http"
-	"net/netip"
-	"regexp"
 	"strings"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/aks-oneshot/aks-oneshot/internal/escape"
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
 )
 
@@ -38,35 +37,47 @@ type managed struct {
 	client *Client
 }
 
-func (managed) proxy() string {
-	return "HTTPS_PROXY needs a user and password that it accepts, or NO_PROXY the API server's name where no proxy is needed"
-}
-
-func (managed) lookup() string { return "check HTTPS_PROXY: the proxy's name does not exist" }
-
-func (m managed) untrusted(cause network.Cause) string {
+func (m managed) connection(cause network.Cause) string {
 	host := m.client.base.Hostname()
+	if cause.Proxy {
+		return throughProxy(cause, "HTTPS_PROXY", host)
+	}
+	inPlace := "something else answers in the API server's place; check HTTPS_PROXY, and what " + host + " resolves to on this runner"
 	switch cause.Kind {
-	case network.WrongHost:
-		return "another server answers in the API server's place; check HTTPS_PROXY, and what " + host + " resolves to on this runner"
+	case network.NoSuchHost:
+		return m.unresolved(host)
+	case network.LookupFailed:
+		if isPrivate(host) {
+			return "the API server's name is private: this runner's name servers have to know its private DNS zone; check them, and run again"
+		}
+		return "check this runner's name servers, and run again"
+	case network.ConnectionRefused:
+		return "the cluster is being started, stopped or updated (" + m.show("powerState") + "), or a firewall refuses in its place; run again"
+	case network.NoRoute, network.TimedOut:
+		return m.unanswered(host, cause)
+	case network.WrongHost, network.NotTLS, network.HandshakeRefused:
+		return inPlace + m.issuer(cause)
 	case network.ExpiredCertificate:
 		return "check the clock of this runner; if it is right, the cluster's certificates have to be rotated: az aks rotate-certs" + m.arguments()
 	case network.UntrustedCertificate:
-		hint := "the certificate is not from the cluster's own authority, which is the only one that counts here, whatever SSL_CERT_FILE says: have the proxy leave connections to " +
-			host + " unopened, or add the name to NO_PROXY"
-		if issuer := m.client.clean(cause.Issuer, maxForeign); issuer != "" {
-			hint += fmt.Sprintf(" (the certificate is from %q)", issuer)
-		}
-		return hint
-	case network.NotTLS:
-		return "something that does not speak TLS answers in the API server's place; check HTTPS_PROXY, and what " + host + " resolves to on this runner"
+		return "the certificate is not from the cluster's own authority, which is the only one that counts here, whatever SSL_CERT_FILE says: have the proxy leave connections to " +
+			host + " unopened, or add the name to NO_PROXY" + m.issuer(cause)
 	case network.ClientCertificateRefused:
 		if m.User != "" {
-			return "the API server, or something in its place, asks for a client certificate, and a token of Entra is what AKS takes; check HTTPS_PROXY"
+			return "a token of Entra is what AKS takes, so something else may answer in its place; check HTTPS_PROXY"
 		}
-		return "the API server does not accept the client certificate that Azure Resource Manager handed out: run again, in case the cluster's certificates are being rotated"
+		return "it is the one that Azure Resource Manager handed out: run again, in case the cluster's certificates are being rotated"
 	}
 	return ""
+}
+
+// issuer tells whose certificate it was that was not taken.
+func (m managed) issuer(cause network.Cause) string {
+	issuer := m.client.clean(cause.Issuer, maxForeign)
+	if issuer == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (the certificate is from %q)", issuer)
 }
 
 func (m managed) unresolved(host string) string {
@@ -78,14 +89,16 @@ func (m managed) unresolved(host string) string {
 	return "AKS says that this is the API server's name: the cluster is being created, started or deleted (" + m.show("powerState") + "), or this runner's name server does not resolve names on the internet"
 }
 
-func (m managed) unanswered(host string, address netip.Addr) string {
+func (m managed) unanswered(host string, cause network.Cause) string {
+	private := cause.Address.IsPrivate()
+	inside := "run this on a runner inside the cluster's virtual network, or in one that is connected to it; to look by hand from elsewhere: " + m.lookByHand()
 	switch {
-	case address.IsPrivate() && !isPrivate(host):
-		return "the public name of a private cluster stands for a private address: run this on a runner inside the cluster's virtual network, or in one that is connected to it; " +
-			"to look by hand from elsewhere: " + m.lookByHand()
-	case address.IsPrivate():
-		return "the address is private: run this on a runner inside the cluster's virtual network, or in one that is connected to it; " +
-			"to look by hand from elsewhere: " + m.lookByHand()
+	case private && !isPrivate(host):
+		return "the public name of a private cluster stands for a private address: " + inside
+	case private:
+		return "the address is private: " + inside
+	case !cause.Dialing:
+		return "check that no firewall on the way keeps this runner from the API server"
 	}
 	return "if the cluster has authorized IP ranges, this runner's address must be among them (" + m.show("apiServerAccessProfile.authorizedIpRanges") + ")"
 }
@@ -118,15 +131,20 @@ func (m managed) show(query string) string {
 }
 
 func (m managed) arguments() string {
-	return " --resource-group " + argument(m.ResourceGroup) + " --name " + argument(m.Name)
+	text := " --resource-group " + escape.Shell(m.ResourceGroup) + " --name " + escape.Shell(m.Name)
+	if subscription := m.subscription(); subscription != "" {
+		return " --subscription " + escape.Shell(subscription) + text
+	}
+	return text
 }
 
-var plainArgument = regexp.MustCompile(`^[\w.-]+$`)
-
-// argument returns a text as a shell takes it for one argument.
-func argument(text string) string {
-	if plainArgument.MatchString(text) {
-		return text
+// subscription is the one that the cluster is in, which need not be the one that az
+// takes by default.
+// https://learn.microsoft.com/azure/azure-resource-manager/management/resource-name-rules
+func (m managed) subscription() string {
+	parts := strings.Split(m.ID, "/")
+	if len(parts) > 2 && strings.EqualFold(parts[1], "subscriptions") {
+		return parts[2]
 	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	return ""
 }

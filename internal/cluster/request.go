@@ -89,7 +89,7 @@ func (c *Client) do(ctx context.Context, call call, timeout time.Duration) (cont
 	defer func() { _ = resp.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, c.maxObject+1))
 	if err != nil {
-		return nil, c.transportError(ctx, limited, call, x, resp.StatusCode, fmt.Errorf("the answer was cut off: %w", err))
+		return nil, c.transportError(ctx, limited, call, x, resp.StatusCode, &cutError{"the answer", err})
 	}
 	if int64(len(body)) > c.maxObject {
 		return nil, call.failed(oneshot.Unavailable, resp.StatusCode, fmt.Errorf("the answer is larger than %d bytes", c.maxObject))

@@ -1,13 +1,14 @@
 package cluster
 
 import (
-	"encoding/pem"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
 // server is a TLS server on loopback that counts its connections.
@@ -31,6 +33,7 @@ func serve(t *testing.T, handler http.Handler, change func(*httptest.Server)) *s
 	t.Helper()
 	s := &server{Server: httptest.NewUnstartedServer(handler)}
 	s.EnableHTTP2 = true
+	s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate(t, publicName)}}
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
@@ -55,14 +58,51 @@ func (s *server) config() *rest.Config {
 	return &rest.Config{
 		Host:            s.URL,
 		BearerToken:     testToken,
-		TLSClientConfig: rest.TLSClientConfig{CAData: pemOf(s.Certificate().Raw)},
+		TLSClientConfig: rest.TLSClientConfig{CAData: authority().PEM},
 	}
 }
 
 const testToken = "tok-5f2a-never-shown"
 
-func pemOf(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+// authority is the cluster's own.
+var authority = sync.OnceValue(func() *standin.Authority {
+	a, err := standin.NewAuthority("kubernetes")
+	if err != nil {
+		panic(err)
+	}
+	return a
+})
+
+// certificate is that of a server on the loopback which has other names as well.
+func certificate(t *testing.T, names ...string) tls.Certificate {
+	t.Helper()
+	c, err := authority().Server(names...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// proxy starts one that wants the user and password of through.
+func proxy(t *testing.T) *standin.Proxy {
+	t.Helper()
+	p, err := standin.NewProxy(standin.NewLedger(), "ci", testPassword)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+// through goes by the proxy at this address.
+func through(t *testing.T, proxy string) func(*http.Request) (*url.URL, error) {
+	t.Helper()
+	u, err := url.Parse(proxy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.User = url.UserPassword("ci", testPassword)
+	return http.ProxyURL(u)
 }
 
 // connect returns a client whose waits are short.

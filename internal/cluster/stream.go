@@ -96,7 +96,7 @@ func (c *Client) receive(ctx context.Context, call call, events chan<- event) er
 		case errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):
 			return nil
 		case err != nil:
-			return c.transportError(ctx, ctx, call, x, 0, fmt.Errorf("the watch was cut off: %w", err))
+			return c.transportError(ctx, ctx, call, x, 0, &cutError{"the watch", err})
 		}
 		if frame.Type == eventError {
 			return c.frameError(call, frame.Object)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
@@ -21,42 +22,81 @@ func (c *Client) transportError(ctx, limited context.Context, call call, x *exch
 	return call.failed(kind, status, err)
 }
 
-// meaning returns the kind of a failure, and the failure with a hint where one
-// helps. expired says that the request's own time was up, sent that a server may
+// meaning returns the kind of a failure, and the failure in words, with a hint where
+// one helps. expired says that the request's own time was up, sent that a server may
 // have seen something of it.
 func (c *Client) meaning(err error, expired, sent bool) (oneshot.Kind, error) {
-	if _, ok := errors.AsType[*failure.Error](err); ok {
-		// A credential that could not be had: the wrapper that gets it has
-		// tried what there is to try.
-		return oneshot.Unreachable, err
+	if coded, ok := errors.AsType[*failure.Error](err); ok {
+		// A credential that could not be had: the wrapper that gets it has tried
+		// what there is to try. Its code is told by whoever tells of the run.
+		return oneshot.Unreachable, &worded{strings.Replace(err.Error(), string(coded.Code)+": ", "", 1), err}
+	}
+	if _, ok := errors.AsType[waiting](err); ok {
+		// Nothing has been sent since, so nothing is open.
+		return oneshot.Unavailable, err
 	}
 	cause := network.CauseOf(err)
-	switch cause.Kind {
-	case network.ProxyAddress:
-		return oneshot.Unreachable, err
-	case network.ProxyRefused:
-		err = c.proxyRefused(cause, err)
-		if cause.Status/100 == 4 {
-			return oneshot.Unreachable, err
-		}
-	case network.NoSuchHost:
-		return oneshot.Unreachable, hinted(err, c.unresolved(cause))
-	default:
-		if hint := c.hints().untrusted(cause); hint != "" {
-			return oneshot.Unreachable, hinted(err, hint)
-		}
+	if lasts(cause) {
+		return oneshot.Unreachable, c.explained(cause, err)
 	}
 	timedOut := expired || cause.Kind == network.TimedOut
 	switch {
+	case timedOut && sent && expired:
+		return oneshot.TimedOut, errors.New("no answer in the time that a request gets")
 	case timedOut && sent:
-		if expired {
-			return oneshot.TimedOut, errors.New("no answer in the time that a request gets")
-		}
 		return oneshot.TimedOut, fmt.Errorf("the connection fell silent: %w", err)
-	case timedOut && cause.Dialing && !cause.Proxy:
-		return oneshot.Unavailable, hinted(err, c.hints().unanswered(c.base.Hostname(), cause.Address))
-	case expired:
+	case expired && (!cause.Dialing || cause.Proxy):
 		return oneshot.Unavailable, errors.New("no connection in the time that a request gets")
 	}
-	return oneshot.Unavailable, err
+	return oneshot.Unavailable, c.explained(cause, err)
 }
+
+// waiting is an error of a wrapper that could not send a request yet since it waits
+// for something that may come, a token for example.
+type waiting interface {
+	error
+	// Waiting tells what for.
+	Waiting() string
+}
+
+// lasts reports whether a cause is one that no repetition mends. A SOCKS proxy does
+// not say so of its refusal, nor does a peer that ends a handshake.
+func lasts(cause network.Cause) bool {
+	switch cause.Kind {
+	case network.ProxyRefused:
+		return cause.Status/100 == 4
+	case network.HandshakeRefused:
+		return false
+	}
+	return !cause.Temporary()
+}
+
+// explained is an error in plain words, with what can be done about it.
+func (c *Client) explained(cause network.Cause, err error) error {
+	text := cause.Text(strings.TrimSuffix(c.base.Host, ":443"))
+	if _, cut := errors.AsType[*cutError](err); cut || text == "" {
+		text = err.Error()
+	}
+	if hint := c.hints().connection(cause); hint != "" {
+		text += "; " + hint
+	}
+	return &worded{text, err}
+}
+
+// worded is an error in other words.
+type worded struct {
+	text string
+	err  error
+}
+
+func (e *worded) Error() string { return e.text }
+func (e *worded) Unwrap() error { return e.err }
+
+// cutError says that an answer ended before it was whole.
+type cutError struct {
+	what string
+	err  error
+}
+
+func (e *cutError) Error() string { return e.what + " was cut off: " + e.err.Error() }
+func (e *cutError) Unwrap() error { return e.err }

@@ -213,7 +213,7 @@ func (w *jobWatch) mend(ctx context.Context, err error) error {
 		w.next = w.relist
 		return sleep(ctx, w.pauses.step())
 	case refused && call.Verb != "get" && call.Status/100 == 4 && call.Status != http.StatusUnauthorized:
-		w.c.tell("Job %s/%s is read every %s instead of being watched: %v", w.namespace, w.name, t.pollMax, err)
+		w.c.tell("Job %s/%s is read every %s instead of being watched: %s", w.namespace, w.name, t.pollMax, inShort(call))
 		w.pollUntil, w.next = time.Now().Add(t.rewatch), w.poll
 		return nil
 	case refused && w.refusedSince.IsZero():
@@ -232,7 +232,7 @@ func (w *jobWatch) mend(ctx context.Context, err error) error {
 		// Another connection may lead to a server that is better off.
 		w.c.conns.renew()
 	}
-	w.c.tell("waiting for Job %s/%s, trying again: %v", w.namespace, w.name, err)
+	w.c.tell("waiting for Job %s/%s, trying again: %s", w.namespace, w.name, inShort(call))
 	w.next = w.read
 	return sleep(ctx, max(w.pauses.step(), min(call.RetryAfter, t.patience)))
 }

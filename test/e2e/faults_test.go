@@ -153,7 +153,7 @@ func TestServerThatIsNotThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Inputs["timeout"] = "2s"
-	s.expect(s.run(), want{outcome: "refused", reason: "cluster-unreachable", says: []string{"connection refused"}})
+	s.expect(s.run(), want{outcome: "refused", reason: "cluster-unreachable", says: []string{"refused the connection"}})
 }
 
 // TestServerOfAnotherCA: a certificate that is not trusted ends the run, which
