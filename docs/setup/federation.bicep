@@ -4,7 +4,8 @@
 //
 //   az deployment group create --resource-group example-rg \
 //     --template-file docs/setup/federation.bicep \
-//     --parameters clusterName=example subject='repo:octo-org/octo-repo:environment:production' \
+//     --parameters clusterName=example identityName=aks-oneshot-octo-repo-production \
+//       subject=repo:octo-org/octo-repo:environment:production \
 //     --query properties.outputs
 targetScope = 'resourceGroup'
 
@@ -20,7 +21,9 @@ param issuer string = 'https://token.actions.githubusercontent.com'
 @description('The aud of the id tokens: that of the public cloud, or api://AzureADTokenExchangeUSGov, or api://AzureADTokenExchangeChina.')
 param audience string = 'api://AzureADTokenExchange'
 
-param identityName string = 'aks-oneshot'
+@description('Name of the identity: each environment of each repository has one of its own.')
+param identityName string
+
 param location string = resourceGroup().location
 
 @description('A credential replaces the one that has its name, so each subject has a name of its own.')
@@ -61,7 +64,14 @@ resource mayLookUp 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
-output tenantId string = identity.properties.tenantId
-output clientId string = identity.properties.clientId
+@description('The inputs of the action.')
+output inputs object = {
+  'tenant-id': identity.properties.tenantId
+  'client-id': identity.properties.clientId
+  'subscription-id': subscription().subscriptionId
+  'resource-group': resourceGroup().name
+  'cluster-name': cluster.name
+}
+
+@description('Whom the API server knows the identity as: OBJECT_ID in docs/setup/namespace.yaml.')
 output objectId string = identity.properties.principalId
-output clusterId string = cluster.id

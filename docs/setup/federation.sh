@@ -4,7 +4,8 @@
 # run Jobs in one namespace of it. Nothing of this is a secret.
 #
 # Needs az, signed in as somebody who may create identities and assign roles; gh,
-# signed in; and kubectl with a context that may create Roles in the cluster.
+# signed in; and kubectl with a context that may create Roles in the namespace
+# fdai-runtime, which has to be there. It may be run again.
 set -eu
 
 # Yours: change these.
@@ -13,7 +14,7 @@ environment=production
 subscription=11111111-2222-3333-4444-555555555555
 location=westeurope
 identity_group=example-rg # resource group of the identity
-identity=aks-oneshot
+identity=aks-oneshot-octo-repo-production # one for each environment of each repository
 cluster_group=example-rg # resource group of the cluster, not of its nodes
 cluster=example
 context=example # of kubectl: kubectl config get-contexts
@@ -24,6 +25,17 @@ issuer=https://token.actions.githubusercontent.com
 # Of the public cloud. api://AzureADTokenExchangeUSGov and
 # api://AzureADTokenExchangeChina are those of the others.
 audience=api://AzureADTokenExchange
+
+if ! kubectl --context "$context" get namespace fdai-runtime >/dev/null; then
+	echo "kubectl finds no namespace fdai-runtime by the context $context: docs/example.yaml has one" >&2
+	exit 1
+fi
+# GitHub creates an environment that is not there at the first run that names it, and
+# with no rules.
+if ! gh api --paginate "repos/$repository/environments" --jq '.environments[].name' | grep -qxF -e "$environment"; then
+	echo "$repository has no environment $environment: make it first, with the rules that are to count" >&2
+	exit 1
+fi
 
 # repo:OWNER/NAME, or repo:OWNER@ID/NAME@ID where subjects are immutable.
 prefix=$(gh api "repos/$repository/actions/oidc/customization/sub" \
@@ -61,7 +73,18 @@ az role assignment create --assignee-object-id "$object_id" \
 	--assignee-principal-type ServicePrincipal --scope "$cluster_id" \
 	--role 'Azure Kubernetes Service Cluster User Role' --output none
 
-echo "and run Jobs in a namespace of it"
+cat <<EOF
+The inputs of the action are then:
+
+  tenant-id: $tenant_id
+  client-id: $client_id
+  subscription-id: $subscription
+  resource-group: $cluster_group
+  cluster-name: $cluster
+
+EOF
+
+echo "and that may run Jobs in the namespace fdai-runtime of it"
 kubectl --context "$context" apply -f - <<EOF
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -92,15 +115,4 @@ subjects:
   - apiGroup: rbac.authorization.k8s.io
     kind: User
     name: $object_id
-EOF
-
-cat <<EOF
-
-The inputs of the action:
-
-  tenant-id: $tenant_id
-  client-id: $client_id
-  subscription-id: $subscription
-  resource-group: $cluster_group
-  cluster-name: $cluster
 EOF

@@ -26,6 +26,11 @@ variable "location" {
   type        = string
 }
 
+variable "identity_name" {
+  description = "Name of the identity: each environment of each repository has one of its own."
+  type        = string
+}
+
 variable "identity_resource_group_name" {
   description = "Resource group of the identity."
   type        = string
@@ -83,7 +88,7 @@ provider "kubernetes" {
 }
 
 resource "azurerm_user_assigned_identity" "oneshot" {
-  name                = "aks-oneshot"
+  name                = var.identity_name
   resource_group_name = var.identity_resource_group_name
   location            = var.location
 }
@@ -144,14 +149,13 @@ resource "kubernetes_role_binding_v1" "oneshot" {
   }
 }
 
-output "tenant_id" {
-  value = azurerm_user_assigned_identity.oneshot.tenant_id
-}
-
-output "client_id" {
-  value = azurerm_user_assigned_identity.oneshot.client_id
-}
-
-output "cluster_id" {
-  value = local.cluster_id
+output "inputs" {
+  description = "The inputs of the action."
+  value = {
+    "tenant-id"       = azurerm_user_assigned_identity.oneshot.tenant_id
+    "client-id"       = azurerm_user_assigned_identity.oneshot.client_id
+    "subscription-id" = var.subscription_id
+    "resource-group"  = var.cluster_resource_group_name
+    "cluster-name"    = var.cluster_name
+  }
 }

@@ -48,7 +48,7 @@ func TestCredentialsHaveNamesOfTheirOwn(t *testing.T) {
 		if want := "<--subject> <" + tc.subject + "> "; !strings.Contains(record, want) {
 			t.Errorf("was not asked for: %s\n%s", want, record)
 		}
-		_, name, _ := strings.Cut(record, "<--identity-name> <aks-oneshot> <--name> <")
+		_, name, _ := strings.Cut(record, "<--identity-name> <aks-oneshot-octo-repo-production> <--name> <")
 		name, _, _ = strings.Cut(name, ">")
 		if !credentialName.MatchString(name) {
 			t.Errorf("%s: Azure does not take the name %q", tc.subject, name)

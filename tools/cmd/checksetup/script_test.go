@@ -15,6 +15,8 @@ printf '%s' "${0##*/}" >> "$RECORD"
 printf ' <%s>' "$@" >> "$RECORD"
 echo >> "$RECORD"
 case "${0##*/} $*" in
+gh*environments*) printf '%s\n' another "$ENVIRONMENT" ;;
+*" get namespace fdai-runtime") exit "$NAMESPACE" ;;
 gh*) printf '%s\n' "$PREFIX" ;;
 *clientId*) echo CLIENT ;;
 *principalId*) echo OBJECT ;;
@@ -37,7 +39,7 @@ func TestScriptSetsUpTheChain(t *testing.T) {
 			}
 			for _, want := range []string{
 				"gh <api> <repos/octo-org/octo-repo/actions/oidc/customization/sub>",
-				"az <identity> <create> <--subscription> <11111111-2222-3333-4444-555555555555> <--resource-group> <example-rg> <--name> <aks-oneshot>",
+				"az <identity> <create> <--subscription> <11111111-2222-3333-4444-555555555555> <--resource-group> <example-rg> <--name> <aks-oneshot-octo-repo-production>",
 				"<--issuer> <https://token.actions.githubusercontent.com> <--subject> <" + prefix + ":environment:production> <--audiences> <api://AzureADTokenExchange>",
 				"az <role> <assignment> <create> <--assignee-object-id> <OBJECT> <--assignee-principal-type> <ServicePrincipal> <--scope> </CLUSTER/ID> <--role> <Azure Kubernetes Service Cluster User Role>",
 				"kubectl <--context> <example> <apply> <-f> <->\n" + strings.ReplaceAll(read(t, filepath.Join(setup, "namespace.yaml")), objectID, "OBJECT"),
@@ -60,14 +62,30 @@ func TestScriptSetsUpTheChain(t *testing.T) {
 func TestScriptStopsWhereTheSubjectIsNotKnown(t *testing.T) {
 	t.Parallel()
 	out, record, err := runScript(t, "", "production")
-	if err == nil || !strings.Contains(out, "set subject by hand") || strings.Contains(record, "az ") || strings.Contains(record, "kubectl") {
+	if err == nil || !strings.Contains(out, "set subject by hand") || strings.Contains(record, "az ") || strings.Contains(record, "apply") {
 		t.Errorf("%v\n%s%s", err, out, record)
 	}
 }
 
+// What has to be there first is looked for before anything is set up: a namespace for
+// the Role, and an environment with its rules.
+func TestScriptStopsWhereSomethingIsMissing(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ variable, want string }{
+		{"NAMESPACE=1", "finds no namespace fdai-runtime by the context example"},
+		{"ENVIRONMENT=production-eu", "octo-org/octo-repo has no environment production: make it first"},
+	} {
+		out, record, err := runScript(t, "repo:octo-org/octo-repo", "production", tc.variable)
+		if err == nil || !strings.Contains(out, tc.want) || strings.Contains(record, "az ") || strings.Contains(record, "apply") {
+			t.Errorf("%s: %v\n%s%s", tc.variable, err, out, record)
+		}
+	}
+}
+
 // runScript runs the script for an environment of a repository whose subjects begin
-// with prefix.
-func runScript(t *testing.T, prefix, environment string) (out, record string, err error) {
+// with prefix. Both the environment and the namespace are there, unless more
+// variables say something else.
+func runScript(t *testing.T, prefix, environment string, more ...string) (out, record string, err error) {
 	t.Helper()
 	folder := t.TempDir()
 	for _, name := range []string{"az", "gh", "kubectl"} {
@@ -83,7 +101,8 @@ func runScript(t *testing.T, prefix, environment string) (out, record string, er
 	}
 	script = strings.Replace(script, given, "environment='"+environment+"'\n", 1)
 	cmd := exec.CommandContext(t.Context(), "sh", "-c", script)
-	cmd.Env = []string{"PATH=" + folder + ":/usr/bin:/bin", "RECORD=" + file, "PREFIX=" + prefix}
+	cmd.Env = append([]string{"PATH=" + folder + ":/usr/bin:/bin", "RECORD=" + file, "PREFIX=" + prefix,
+		"ENVIRONMENT=" + environment, "NAMESPACE=0"}, more...)
 	printed, err := cmd.CombinedOutput()
 	return string(printed), read(t, file), err
 }
