@@ -3,14 +3,15 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/config"
 	"github.com/aks-oneshot/aks-oneshot/internal/host"
+	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 )
 
 // workflow is what of a workflow the tests look at.
@@ -67,8 +68,24 @@ func expectPlan(t *testing.T, env map[string]string, args []string) {
 	if err != nil {
 		t.Error(err)
 	}
-	if q := c.Plan.Request; q.Template.String() != "inventory" || !slices.Equal(q.Args, []string{"--initial"}) || len(q.Command) != 3 {
-		t.Errorf("the plan is %+v", c.Plan)
+	expectWork(t, c.Plan)
+}
+
+// expectWork expects the work that all examples have. Were one of them other work,
+// to go from one example to the next would dispatch it again.
+func expectWork(t *testing.T, p oneshot.Plan) {
+	t.Helper()
+	q := p.Request
+	have := []string{
+		q.Template.String(), q.Purpose.String(), q.Container.String(), q.ServiceAccount.String(), q.Image.String(),
+		strings.Join(q.Command, " "), strings.Join(q.Args, " "), fmt.Sprint(q.Environment), fmt.Sprint(q.RequireSuspended != nil && *q.RequireSuspended),
+	}
+	want := []string{
+		"inventory", "inventory", "inventory", "inventory-job", "example.azurecr.io/app@sha256:" + strings.Repeat("c", 64),
+		"python -m example.sync", "--initial", "map[PROGRESS_RUN_ID:genesis]", "true",
+	}
+	if diff := cmp.Diff(want, have); diff != "" {
+		t.Errorf("another example's work (-want +have)\n%s", diff)
 	}
 }
 

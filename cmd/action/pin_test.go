@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ var pinArgs = []string{
 	"--tenant-id=66666666-7777-8888-9999-AAAAAAAAAAAA",
 	"--subscription-id=11111111-2222-3333-4444-555555555555",
 	"--identity-client-id", "bbbbbbbb-cccc-dddd-eeee-ffffffffffff",
-	"--identity-resource-id=/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/example-rg/providers/Microsoft.ManagedIdentity/userAssignedIdentities/runner",
+	"--identity-resource-id=/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/example-rg/providers/Microsoft.ManagedIdentity/userAssignedIdentities/inventory-work",
 }
 
 // runPin runs the program's pin and expects it to end with a status, and to
@@ -90,7 +91,9 @@ func contextBlock(t *testing.T) string {
 // What the reference pinned of the same CronJob is what pin prints.
 func TestPinIsTheReferences(t *testing.T) {
 	t.Parallel()
-	printed, _ := runPin(t.Context(), t, 0, pinArgs, strings.NewReader(readFile(t, "testdata/cronjob.json")))
+	theirs := slices.Clone(pinArgs)
+	theirs[len(theirs)-1] = strings.Replace(theirs[len(theirs)-1], "/inventory-work", "/runner", 1)
+	printed, _ := runPin(t.Context(), t, 0, theirs, strings.NewReader(readFile(t, "testdata/cronjob.json")))
 	want := parseObject(t, []byte(readFile(t, "testdata/context.json")))
 	delete(want, "kubeconfig")
 	if diff := cmp.Diff(want, parseObject(t, []byte(printed))); diff != "" {
