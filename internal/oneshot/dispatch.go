@@ -102,7 +102,8 @@ func (x *execution) mayCreate(ctx context.Context, w window) error {
 	// The deadline itself is asked, too: after the process stood still, the timer
 	// that ends the context may not have fired yet.
 	if deadline, ok := ctx.Deadline(); ctx.Err() != nil || ok && !time.Now().Before(deadline) {
-		return failure.New(failure.DeadlineExceeded, "the time was up before Job %s/%s could be created", x.Namespace, x.Name)
+		return failure.New(failure.DeadlineExceeded, "the time was up before Job %s/%s could be created", x.Namespace, x.Name).
+			WithFix("Run again, or give a longer timeout")
 	}
 	if !w.open(x.now()) {
 		return failure.New(failure.TTLWindowElapsed,

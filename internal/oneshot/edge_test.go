@@ -42,6 +42,9 @@ func TestNoCreateIsSentAfterTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		result, err := (&Engine{Cluster: s, Store: slow}).Run(t.Context(), testPlan())
 		wants(failure.DeadlineExceeded, Refused)(t, result, err)
+		if !strings.HasSuffix(err.Error(), ". Run again, or give a longer timeout") {
+			t.Errorf("there is no Job, and the advice is %v", err)
+		}
 		if s.creates != 0 {
 			t.Error("a create was sent after the deadline")
 		}

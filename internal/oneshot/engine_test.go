@@ -42,7 +42,14 @@ func TestInterimConditionsDoNotEndTheWait(t *testing.T) {
 	t.Parallel()
 	s := newStub(succeeds)
 	s.watch = []contract.Object{status(`{"failed":1,"conditions":[{"type":"FailureTarget","status":"True"}]}`)}
-	s.run(t, nil, wants(failure.DeadlineExceeded, Unknown))
+	s.run(t, nil, func(t *testing.T, result Result, err error) {
+		t.Helper()
+		wants(failure.DeadlineExceeded, Unknown)(t, result, err)
+		name := result.Execution.Name
+		if want := "kubectl -n fdai-runtime describe job " + name + ", and kubectl -n fdai-runtime describe pods -l job-name=" + name + " "; name == "" || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in: %v", want, err)
+		}
+	})
 	s.stored(t, checkpoint.Manifest, checkpoint.Prepared, checkpoint.Intent, checkpoint.Dispatched)
 }
 

@@ -71,7 +71,9 @@ func (x *execution) waitFailure(ctx context.Context, err error) error {
 		return e // what observe said
 	}
 	if x.stopped() == nil && ctx.Err() != nil {
-		return failure.New(failure.DeadlineExceeded, "Job %s/%s had not ended when the time was up; it goes on", x.Namespace, x.Name)
+		return failure.New(failure.DeadlineExceeded, "Job %s/%s had not ended when the time was up; it goes on", x.Namespace, x.Name).
+			WithFix("See why it has not ended: kubectl -n %[1]s describe job %[2]s, and kubectl -n %[1]s describe pods -l job-name=%[2]s (image pull, quota, scheduling). "+
+				"Then run again to resume waiting, or give a longer timeout", x.Namespace, x.Name)
 	}
 	return x.callFailure(failure.ReadbackFailed, err)
 }

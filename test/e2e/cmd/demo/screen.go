@@ -70,5 +70,6 @@ func (s *screen) end() {
 	for _, r := range readNext {
 		s.line("  %s  %s", s.style.bold(fmt.Sprintf("%-25s", r.heading)), r.about)
 	}
+	s.line("To set up the identity in Azure that a workflow signs in as: docs/federation.md")
 	s.line("And to measure it beside kubectl: make bench")
 }
