@@ -40,14 +40,20 @@ func visit(t *testing.T, c *Connection, method, body string) (status int, answer
 // known makes sure that the API server knows who connects.
 func (w *world) known(c *Connection, err error) {
 	w.t.Helper()
+	w.knownAs(standin.ObjectID, c, err)
+}
+
+// knownAs is known for another user.
+func (w *world) knownAs(user string, c *Connection, err error) {
+	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	if status, answer := visit(w.t, c, http.MethodPost, `{"kind":"Job"}`); status != http.StatusOK || answer != `{"kind":"Job"}` {
 		w.t.Errorf("the API server answers %d: %s", status, answer)
 	}
-	if c.User != standin.ObjectID {
-		w.t.Errorf("the user is %q", c.User)
+	if c.User != user {
+		w.t.Errorf("the user is %q, want %q", c.User, user)
 	}
 	w.scan(nil)
 }

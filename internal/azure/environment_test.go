@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -89,20 +88,26 @@ func TestConnectByTheEnvironment(t *testing.T) {
 			w.asked(map[string]int{"GET entra token": 2, "GET arm orders-aks": 1, "POST arm listClusterUserCredential": 1})
 		})
 	}
+	t.Run("azure-cli, a guest", func(t *testing.T) {
+		w := newWorld(t)
+		guest := standin.Person{ObjectID: ada.ObjectID}
+		w.ARM.AllowAt(guest.ObjectID, w.ClusterID(), standin.RoleClusterUser...)
+		w.env = map[string]string{"PATH": fakeAz(t, atTerminal(w, guest, "/dev/null"))}
+		w.setenv()
+		c, err := w.connect()
+		w.knownAs(guest.ObjectID, c, err)
+	})
 	t.Run("azure-cli", func(t *testing.T) {
 		w := newWorld(t)
-		w.options.Auth, w.options.IDToken, w.options.ClientID = CLI, nil, ""
+		w.ARM.AllowAt(ada.ObjectID, w.ClusterID(), standin.RoleClusterUser...)
 		calls := filepath.Join(t.TempDir(), "calls")
-		var script strings.Builder
-		fmt.Fprintf(&script, "echo \"$*\" >> %s\ncase \"$*\" in\n", escape.Shell(calls))
-		script.WriteString("*--tenant*--subscription*) echo ERROR: Please specify only one of subscription and tenant, not both >&2; exit 1;;\n")
-		for _, audience := range []string{w.ARM.URL, standin.AKSServerID} {
-			fmt.Fprintf(&script, "*--resource\\ %s*) cat <<'END'\n%s\nEND\n;;\n", audience, w.azPrints(audience))
-		}
-		script.WriteString("*) echo ERROR: what is this >&2; exit 2;;\nesac\n")
-		w.env = map[string]string{"PATH": fakeAz(t, script.String())}
+		w.env = map[string]string{"PATH": fakeAz(t, atTerminal(w, ada, calls))}
 		w.setenv()
-		w.known(w.connect())
+		c, err := w.connect()
+		w.knownAs(ada.UPN, c, err)
+		if told := w.told(); len(told) != 1 || !strings.HasSuffix(told[0], ", as the user "+ada.UPN) {
+			t.Errorf("people are told %q", told)
+		}
 		data, err := os.ReadFile(calls)
 		if err != nil {
 			t.Fatal(err)
@@ -131,46 +136,38 @@ func TestConnectByTheEnvironment(t *testing.T) {
 	})
 }
 
-// azPrints is what az account get-access-token prints.
-func (w *world) azPrints(audience string) string {
+// atTerminal signs a person in with az, and returns the az: it keeps how it is
+// called.
+func atTerminal(w *world, p standin.Person, calls string) string {
+	w.options.Auth, w.options.IDToken, w.options.ClientID = CLI, nil, ""
+	var script strings.Builder
+	fmt.Fprintf(&script, "echo \"$*\" >> %s\ncase \"$*\" in\n", escape.Shell(calls))
+	script.WriteString("*--tenant*--subscription*) echo ERROR: Please specify only one of subscription and tenant, not both >&2; exit 1;;\n")
+	for _, audience := range []string{w.ARM.URL, standin.AKSServerID} {
+		fmt.Fprintf(&script, "*--resource\\ %s*) cat <<'END'\n%s\nEND\n;;\n", audience, w.azPrints(audience, p))
+	}
+	script.WriteString("*) echo ERROR: what is this >&2; exit 2;;\nesac\n")
+	return script.String()
+}
+
+// ada is who sits at the terminal.
+var ada = standin.Person{UPN: "ada@acme.example", ObjectID: "0a1b2c3d-1111-4a5b-8c6d-1e0f9a8b7c43"}
+
+// azPrints is what az account get-access-token prints for a person.
+func (w *world) azPrints(audience string, p standin.Person) string {
 	w.t.Helper()
-	token, err := w.issueFor(audience)
+	token, made, err := w.Entra.PersonToken(standin.TenantID, audience, p)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	expires := time.Now().Add(time.Hour)
 	printed, err := json.MarshalIndent(map[string]any{
-		"accessToken": token, "expiresOn": expires.Format("2006-01-02 15:04:05.000000"), "expires_on": expires.Unix(),
+		"accessToken": token, "expiresOn": made.Expires.Format("2006-01-02 15:04:05.000000"), "expires_on": made.Expires.Unix(),
 		"subscription": standin.SubscriptionID, "tenant": standin.TenantID, "tokenType": "Bearer",
 	}, "", "  ")
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	return string(printed)
-}
-
-// issueFor has Entra issue a token, by its endpoint for managed identities.
-func (w *world) issueFor(audience string) (string, error) {
-	identity := w.Entra.NewIdentity(standin.TenantID, standin.ClientID)
-	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, identity.Endpoint+"?api-version=2019-08-01&resource="+url.QueryEscape(audience), http.NoBody)
-	if err != nil {
-		return "", err
-	}
-	req.Header.Set("X-Identity-Header", identity.Header)
-	transport := w.Authority.Transport()
-	defer transport.CloseIdleConnections()
-	resp, err := transport.RoundTrip(req)
-	if err != nil {
-		return "", err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	var answer struct {
-		Token string `json:"access_token"`
-	}
-	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
-		return "", fmt.Errorf("HTTP %d: %w", resp.StatusCode, err)
-	}
-	return answer.Token, nil
 }
 
 // setenv makes the environment that of this process.

@@ -101,7 +101,7 @@ var processFailures = map[string]bool{
 	"pipelines-200-unnamed": true, "pipelines-404-unnamed": true,
 	"pipelines-unreachable": true, "pipelines-700213": true, "pipelines-700213-entra-issuer": true,
 	"machine-no-identity": true, "machine-other-client": true, "machine-500": true, "machine-200-html": true, "machine-unreachable": true,
-	"az-missing": true, "az-logged-out": true, "az-rubbish": true, "az-other-tenant": true, "az-hanging": true, "az-silent": true, "az-no-token": true,
+	"az-missing": true, "az-logged-out": true, "az-rubbish": true, "az-other-tenant": true, "az-403": true, "az-hanging": true, "az-silent": true, "az-no-token": true,
 }
 
 // unnamedConnection is what Azure Pipelines says to a job that does not name the
@@ -120,7 +120,7 @@ func TestFailuresOfTheProcess(t *testing.T) {
 		id := w.Entra.NewIdentity(standin.TenantID, standin.ClientID)
 		w.env = map[string]string{"IDENTITY_ENDPOINT": id.Endpoint, "IDENTITY_HEADER": id.Header}
 	}
-	atTerminal := func(script string) func(*world) {
+	byAz := func(script string) func(*world) {
 		return func(w *world) {
 			w.options.Auth, w.options.IDToken = CLI, nil
 			w.env = map[string]string{"PATH": fakeAz(w.t, script)}
@@ -147,19 +147,20 @@ func TestFailuresOfTheProcess(t *testing.T) {
 		{"machine-500", all(onMachine, func(w *world) { w.Entra.On(identity, -1, standin.HTML(http.StatusInternalServerError)) })},
 		{"machine-200-html", all(onMachine, func(w *world) { w.Entra.On(identity, -1, standin.HTML(http.StatusOK)) })},
 		{"machine-unreachable", all(onMachine, func(w *world) { w.env["IDENTITY_ENDPOINT"] = "http://127.0.0.1:1/msi/token" })},
-		{"az-missing", atTerminal("")},
-		{"az-logged-out", atTerminal("echo 'ERROR: Please run '\"'az login'\"' to setup account.' >&2\nexit 1\n")},
+		{"az-missing", byAz("")},
+		{"az-logged-out", byAz("echo 'ERROR: Please run '\"'az login'\"' to setup account.' >&2\nexit 1\n")},
 		{"az-hanging", func(w *world) {
 			w.options.pace.az = 500 * time.Millisecond
-			atTerminal("exec sleep 20\n")(w)
+			byAz("exec sleep 20\n")(w)
 		}},
-		{"az-silent", atTerminal("exit 3\n")},
-		{"az-no-token", atTerminal("echo '{\"accessToken\":\"\",\"expires_on\":9999999999}'\n")},
+		{"az-silent", byAz("exit 3\n")},
+		{"az-no-token", byAz("echo '{\"accessToken\":\"\",\"expires_on\":9999999999}'\n")},
 		{"az-other-tenant", func(w *world) {
 			w.options.TenantID = "00000000-0000-0000-0000-0000000000aa"
-			atTerminal("cat <<'END'\n" + w.azPrints(w.ARM.URL) + "\nEND\n")(w)
+			byAz("cat <<'END'\n" + w.azPrints(w.ARM.URL, ada) + "\nEND\n")(w)
 		}},
-		{"az-rubbish", atTerminal("echo 'WARNING: hello'\n")},
+		{"az-403", func(w *world) { w.env = map[string]string{"PATH": fakeAz(w.t, atTerminal(w, ada, "/dev/null"))} }},
+		{"az-rubbish", byAz("echo 'WARNING: hello'\n")},
 	} {
 		if !processFailures[f.name] {
 			t.Errorf("%s is not listed", f.name)
