@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"sigs.k8s.io/yaml"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/azure"
@@ -93,7 +93,7 @@ func TestGrantBindsTheRole(t *testing.T) {
 			have.Subjects[0].Kind != "User" || have.Subjects[0].Name != user {
 			t.Errorf("the binding is %+v", have)
 		}
-		if name := have.Metadata.Name; name != "aks-oneshot-"+user || len(path.IsValidPathSegmentName(name)) > 0 {
+		if name := have.Metadata.Name; name != "aks-oneshot-"+user || len(content.IsPathSegmentName(name)) > 0 {
 			t.Errorf("the binding of %s is called %q", user, name)
 		}
 	}

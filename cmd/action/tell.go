@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/aks-oneshot/aks-oneshot/internal/host/terminal"
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 	"github.com/aks-oneshot/aks-oneshot/internal/report"
 )
@@ -26,9 +27,7 @@ func (s *session) tell(r report.Report) {
 		}
 	}
 	if needsRole(r.Err) {
-		end := s.host.Group("The Role that this run needs, to be bound to its identity")
-		s.host.Log(strings.TrimSuffix(grant(s.grantee()), "\n"))
-		end()
+		s.tellRole()
 	}
 	title, message := r.Annotation()
 	switch r.Result.Outcome {
@@ -42,4 +41,19 @@ func (s *session) tell(r report.Report) {
 	if err := s.host.Summary(r); err != nil {
 		s.host.Warning("", err.Error())
 	}
+}
+
+// tellRole shows the Role to apply, in a group of its own in the log of a job. A
+// terminal indents what is in a group, and YAML that is indented has no documents
+// any more: there it is shown as it is to be pasted.
+func (s *session) tellRole() {
+	const title = "The Role that this run needs, to be bound to its identity"
+	text := strings.TrimSuffix(grant(s.grantee()), "\n")
+	if _, ok := s.host.(*terminal.Host); ok {
+		s.host.Log(title + ":\n" + text)
+		return
+	}
+	end := s.host.Group(title)
+	s.host.Log(text)
+	end()
 }

@@ -102,21 +102,14 @@ rules:
 `
 
 // printedRole returns the Role in the run's log, which has a group of its own. At a
-// terminal that is what is indented.
+// terminal it is between its title and the error.
 func printedRole(t *testing.T, e harness.Ended) string {
 	t.Helper()
 	if e.System == harness.Shell {
 		_, rest, _ := strings.Cut(e.Stderr, "The Role that this run needs")
 		_, rest, _ = strings.Cut(rest, "\n")
-		var role strings.Builder
-		for line := range strings.Lines(rest) {
-			text, indented := strings.CutPrefix(line, "  ")
-			if !indented {
-				break
-			}
-			role.WriteString(text)
-		}
-		return role.String()
+		role, _, _ := strings.Cut(rest, "\nerror: ")
+		return role + "\n"
 	}
 	_, rest, found := strings.Cut(e.Stdout, "::group::The Role that this run needs")
 	_, rest, _ = strings.Cut(rest, "\n")
