@@ -46,7 +46,8 @@ func agreed(p *problems, v values, input string, given, inContext contract.GUID,
 	}
 	if none := (contract.GUID{}); given != none && inContext != none && given != inContext {
 		p.add(input, "is %s, but %s in the context in %s is %s; they must be the same",
-			given, strings.ReplaceAll(input, "-", "_"), file, inContext)
+			given, strings.ReplaceAll(input, "-", "_"), file, inContext).
+			Fix = fmt.Sprintf("Leave %s out or, where the one in the context is wrong, make a new context (aks-oneshot pin)", input)
 	}
 	return given
 }
