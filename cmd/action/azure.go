@@ -52,6 +52,13 @@ func (s *session) connectAzure(ctx context.Context, a *config.Azure) (*cluster.C
 	}
 	if tokens, ok := s.host.(host.IDTokens); ok {
 		o.IDToken = tokens.IDToken
+		if auth == azure.GitHub && s.source.Getenv("ACTIONS_ID_TOKEN_REQUEST_URL") == "" {
+			// The job may not have one. That is told also where Entra cannot be reached,
+			// which is asked at the same time.
+			if _, err := o.IDToken(ctx, o.Cloud.Audience); err != nil {
+				return nil, err
+			}
+		}
 	}
 	c, err := azure.Connect(ctx, o)
 	if err != nil {

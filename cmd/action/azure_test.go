@@ -133,3 +133,21 @@ func TestNoRoleIsShownForWhatAzureRefuses(t *testing.T) {
 		t.Error("a failure further down takes the place of what it is in")
 	}
 }
+
+// A job without the permission is told so, whatever else is in the way.
+func TestTheMissingPermissionIsToldFirst(t *testing.T) {
+	t.Parallel()
+	s := newStep(t, newAPIServer(t, complete))
+	for name, value := range map[string]string{
+		"KUBECONFIG": "", "CLIENT-ID": "cccccccc-dddd-eeee-ffff-000000000000", "RESOURCE-GROUP": "example-rg", "CLUSTER-NAME": "example",
+		"AUTHORITY-HOST": "https://127.0.0.1:1", "RESOURCE-MANAGER-ENDPOINT": "https://127.0.0.1:1",
+	} {
+		s.env["INPUT_"+name] = value
+	}
+	e := s.run(t.Context(), t)
+	e.expect(t, 3, "outcome", "refused", "reason", "credential-failed", "dispatched", "false")
+	e.expectError(t, "credential-failed", "so the job does not have the permission id-token: write")
+	if strings.Contains(e.log, "127.0.0.1:1") {
+		t.Errorf("Entra was asked:\n%s", e.log)
+	}
+}
