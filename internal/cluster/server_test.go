@@ -94,6 +94,17 @@ func proxy(t *testing.T) *standin.Proxy {
 	return p
 }
 
+// nobody is an address at which nobody listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	n, err := standin.NewNobody()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+	return n.Address
+}
+
 // through goes by the proxy at this address.
 func through(t *testing.T, proxy string) func(*http.Request) (*url.URL, error) {
 	t.Helper()

@@ -25,10 +25,8 @@ func create(t *testing.T, cfg *rest.Config) error {
 
 func TestServerThatIsNotThere(t *testing.T) {
 	t.Parallel()
-	s := serve(t, http.NotFoundHandler(), nil)
-	cfg := s.config()
-	s.Close()
-	wantCallError(t, create(t, cfg), oneshot.Unavailable, s.Listener.Addr().String()+" refused the connection")
+	address := nobody(t)
+	wantCallError(t, create(t, &rest.Config{Host: "https://" + address}), oneshot.Unavailable, address+" refused the connection")
 }
 
 func TestServerThatNeverFinishesTheHandshake(t *testing.T) {

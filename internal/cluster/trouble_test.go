@@ -112,11 +112,10 @@ func troubles(t *testing.T) []trouble {
 	if err != nil {
 		t.Fatal(err)
 	}
-	closed := httptest.NewServer(ok)
-	closed.Close()
+	absent := nobody(t)
 	plain := httptest.NewServer(ok)
 	t.Cleanup(plain.Close)
-	refused := leadsTo(closed.Listener.Addr().String())
+	refused := leadsTo(absent)
 	aks, failing, silent := names(t, false), names(t, true), silence(t)
 	by := func(address string) func(*rest.Config) {
 		return func(cfg *rest.Config) { cfg.Proxy, cfg.Dial = through(t, address), aks }
@@ -167,7 +166,7 @@ func troubles(t *testing.T) []trouble {
 		{"proxy that forbids", publicName, refuses(http.StatusForbidden), nil},
 		{"proxy that fails", publicName, refuses(http.StatusBadGateway), nil},
 		{"proxy that answers something else", publicName, refuses(599), nil},
-		{"proxy that refuses connections", publicName, both(by(closed.URL), dial(refused)), nil},
+		{"proxy that refuses connections", publicName, both(by("http://"+absent), dial(refused)), nil},
 		{"proxy that says nothing", publicName, by("http://" + silent), func(t *times) { t.request = time.Second }},
 		{"proxy's name that does not resolve", publicName, by("http://proxy.missing:3128"), nil},
 		{"proxy's name that the name servers cannot tell", publicName, by("http://proxy.example:3128"), nil},

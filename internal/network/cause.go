@@ -219,8 +219,21 @@ func kindOfConnection(err error) Kind {
 			return known.kind
 		}
 	}
+	if _, ok := errors.AsType[streamError](err); ok {
+		return ConnectionLost
+	}
 	return Unknown
 }
+
+// streamError is net/http's error for an HTTP/2 stream that the peer reset (RFC 9113,
+// section 6.4). Its type is private, and fills any struct with these fields.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (streamError) Error() string { return "the stream was reset" }
 
 // connectionErrors are what systems and net/http say of connections, in the order
 // in which they count: what kept a connection from being made, before how one ended.

@@ -41,8 +41,7 @@ func TestCausesOfRealTrouble(t *testing.T) {
 	trusting := ClientOptions{RootCAs: trusted()}
 	loopback := netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	hang := listen(t, func(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) })
-	closed := plain(t, ok)
-	closed.Close()
+	absent := nobody(t)
 
 	issued := func(c tls.Certificate, err error) *httptest.Server {
 		if err != nil {
@@ -56,6 +55,7 @@ func TestCausesOfRealTrouble(t *testing.T) {
 	}
 	ancient := serve(t, ok, func(s *httptest.Server) { s.TLS.MaxVersion, s.TLS.MinVersion = tls.VersionTLS11, tls.VersionTLS10 })
 	aborts := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, http1)
+	resets := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, nil)
 	silent := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, nil)
 	large := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "12345") }, nil)
 	cut := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -84,7 +84,7 @@ func TestCausesOfRealTrouble(t *testing.T) {
 	at := func(s *httptest.Server) string { return s.Listener.Addr().String() }
 
 	for name, test := range map[string]trouble{
-		"nobody listens":       {trusting, at(closed), nil, Cause{Kind: ConnectionRefused, Dialing: true, Address: loopback}, "PEER refused the connection"},
+		"nobody listens":       {trusting, absent, nil, Cause{Kind: ConnectionRefused, Dialing: true, Address: loopback}, "PEER refused the connection"},
 		"no such name":         {trusting, "nowhere.missing", nil, Cause{Kind: NoSuchHost, Dialing: true, Host: "nowhere.missing"}, "the name nowhere.missing does not exist"},
 		"name servers fail":    {trusting, "nowhere.example", nil, Cause{Kind: LookupFailed, Dialing: true, Host: "nowhere.example"}, "the name servers could not tell the address of nowhere.example"},
 		"another host":         {trusting, at(issued(authority().ServerNamed("a.example"))), nil, Cause{Kind: WrongHost, Host: "127.0.0.1", Issuer: issuer}, "PEER showed the certificate of another host"},
@@ -94,6 +94,7 @@ func TestCausesOfRealTrouble(t *testing.T) {
 		"no TLS":               {trusting, at(plain(t, ok)), nil, Cause{Kind: NotTLS}, "PEER does not speak TLS"},
 		"old TLS":              {trusting, at(ancient), nil, Cause{Kind: HandshakeRefused}, "PEER refused the TLS handshake"},
 		"cut off":              {trusting, at(aborts), nil, Cause{Kind: ConnectionLost}, "the connection to PEER was lost before the answer had come"},
+		"stream reset":         {trusting, at(resets), nil, Cause{Kind: ConnectionLost}, "the connection to PEER was lost before the answer had come"},
 		"body cut off":         {trusting, at(cut), nil, Cause{Kind: ConnectionLost}, "the connection to PEER was lost before the answer had come"},
 		"silent":               {trusting, at(silent), soon, Cause{Kind: TimedOut}, "PEER did not answer in time"},
 		"no handshake":         {trusting, hang, soon, Cause{Kind: TimedOut}, "PEER did not answer in time"},
@@ -103,7 +104,7 @@ func TestCausesOfRealTrouble(t *testing.T) {
 		"proxy asks for more":  {ClientOptions{Proxy: refuses(407)}, "a.example", nil, Cause{Kind: ProxyRefused, Proxy: true, Status: 407}, "the proxy answered HTTP 407 (Proxy Authentication Required) when asked for a connection to PEER"},
 		"proxy cannot reach":   {ClientOptions{Proxy: refuses(502)}, "a.example", nil, Cause{Kind: ProxyRefused, Proxy: true, Status: 502}, "the proxy answered HTTP 502 (Bad Gateway) when asked for a connection to PEER"},
 		"proxy says 599":       {ClientOptions{Proxy: refuses(599)}, "a.example", nil, Cause{Kind: ProxyRefused, Proxy: true, Status: 599}, "the proxy answered HTTP 599 when asked for a connection to PEER"},
-		"proxy is not there":   {ClientOptions{Proxy: through(t, closed.URL)}, "a.example", nil, Cause{Kind: ConnectionRefused, Proxy: true, Dialing: true, Address: loopback}, "the proxy refused the connection"},
+		"proxy is not there":   {ClientOptions{Proxy: through(t, "http://"+absent)}, "a.example", nil, Cause{Kind: ConnectionRefused, Proxy: true, Dialing: true, Address: loopback}, "the proxy refused the connection"},
 		"proxy has no name":    {ClientOptions{Proxy: through(t, "http://proxy.missing")}, "a.example", nil, Cause{Kind: NoSuchHost, Proxy: true, Dialing: true, Host: "proxy.missing"}, "the name of the proxy does not exist"},
 		"proxy's name fails":   {ClientOptions{Proxy: through(t, "http://proxy.example")}, "a.example", nil, Cause{Kind: LookupFailed, Proxy: true, Dialing: true, Host: "proxy.example"}, "the name servers could not tell the address of the proxy"},
 		"proxy with other TLS": {ClientOptions{RootCAs: other.Pool(), Proxy: through(t, good.URL)}, "a.example", nil, Cause{Kind: UntrustedCertificate, Proxy: true, Issuer: issuer}, "the proxy showed a certificate that is not trusted here"},

@@ -98,6 +98,17 @@ func nowhere(t *testing.T) *net.Resolver {
 	return names.Resolver()
 }
 
+// nobody is an address at which nobody listens.
+func nobody(t *testing.T) string {
+	t.Helper()
+	n, err := standin.NewNobody()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+	return n.Address
+}
+
 // trusted are the client's certificate authorities.
 func trusted() *x509.CertPool { return authority().Pool() }
 

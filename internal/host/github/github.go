@@ -17,6 +17,7 @@ import (
 	"github.com/sethvargo/go-githubactions"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/host"
+	"github.com/aks-oneshot/aks-oneshot/internal/network"
 	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
 
@@ -54,7 +55,7 @@ func New(w io.Writer, getenv func(string) string) *Host {
 		),
 		getenv:   getenv,
 		inputs:   host.Env(getenv),
-		idTokens: newIDTokens(),
+		idTokens: newIDTokens(network.ClientOptions{}),
 		random:   rand.Text,
 		warned:   map[string]bool{},
 	}

@@ -35,13 +35,18 @@ type idTokens struct {
 	// pause is at least half of what lies before the second try, and at most all
 	// of it; it doubles with each. most bounds what the service may ask for.
 	pause, most time.Duration
+	// random returns a duration from 0 to the given one.
+	random func(time.Duration) time.Duration
 }
 
-func newIDTokens() idTokens {
+// newIDTokens returns how they are asked for over a network with these options.
+func newIDTokens(o network.ClientOptions) idTokens {
+	o.MaxBody = maxIDToken
 	return idTokens{
-		client: network.NewClient(network.ClientOptions{MaxBody: maxIDToken}),
+		client: network.NewClient(o),
 		tries:  3, limit: 15 * time.Second,
 		pause: time.Second, most: 30 * time.Second,
+		random: func(d time.Duration) time.Duration { return rand.N(d + 1) }, //nolint:gosec // nobody gains by guessing a pause
 	}
 }
 
@@ -70,7 +75,7 @@ func (h *Host) IDToken(ctx context.Context, audience string) (string, error) {
 		if try == h.idTokens.tries {
 			return "", &temporaryError{failure: again.failure.WithFix("It was tried %d times. %s", try, again.failure.Fix)}
 		}
-		wait := max(pause/2+rand.N(pause/2+1), again.after) //nolint:gosec // nobody gains by guessing a pause
+		wait := max(pause/2+h.idTokens.random(pause/2), again.after)
 		if end, ok := ctx.Deadline(); ok && time.Until(end) <= wait {
 			return "", again
 		}
@@ -146,7 +151,7 @@ func (h *Host) askForIDToken(ctx context.Context, address *url.URL, bearer strin
 	req.Header.Set("Authorization", "Bearer "+bearer)
 	resp, err := h.idTokens.client.Do(req)
 	if err != nil {
-		return "", unanswered(address.Host, err)
+		return "", h.unanswered(address.Host, err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	return h.idTokenOf(resp, address.Host)

@@ -20,7 +20,7 @@ func (h *Host) idTokenOf(resp *http.Response, asked string) (string, error) {
 		return "", refused(resp.StatusCode, asked, h.said(body), network.RetryAfter(resp.Header, h.idTokens.most))
 	}
 	if err != nil {
-		return "", unanswered(asked, err)
+		return "", h.unanswered(asked, err)
 	}
 	// From here on the body may be a token that is not masked, in whatever form, so
 	// nothing of it is told.
@@ -30,7 +30,7 @@ func (h *Host) idTokenOf(resp *http.Response, asked string) (string, error) {
 	body = bytes.TrimSpace(body)
 	switch err := json.Unmarshal(body, &answer); {
 	case err != nil:
-		return "", notAnswered(asked, "which is not JSON of the form {\"value\": \"TOKEN\"} (%d bytes, content type %q)", len(body), brief(resp.Header.Get("Content-Type")))
+		return "", notAnswered(asked, "which is not JSON of the form {\"value\": \"TOKEN\"} (%d bytes, content type %q)", len(body), h.brief(resp.Header.Get("Content-Type")))
 	case answer.Value == "":
 		return "", notAnswered(asked, "which has no value")
 	case !isJWT(answer.Value):
@@ -53,24 +53,20 @@ func isJWT(text string) bool {
 }
 
 // said returns what the service says in an answer that is an error, as one short
-// line: its message where it has one, as GitHub's services do.
+// line: its message where it has one, as GitHub's services do, or the text of a page.
 func (h *Host) said(body []byte) string {
 	var answer struct {
 		Message string `json:"message"`
 	}
-	text := string(body)
 	if json.Unmarshal(body, &answer) == nil && answer.Message != "" {
-		text = answer.Message
+		return h.brief(answer.Message)
 	}
-	return brief(h.Hide(text))
+	return h.brief(escape.Page(h.Hide(string(body))))
 }
 
-// brief makes one line of at most 200 characters of a text that others wrote.
-func brief(text string) string {
-	const limit = 200
-	text = strings.Join(strings.Fields(escape.Invisible(text, " \t\r\n")), " ")
-	if runes := []rune(text); len(runes) > limit {
-		return string(runes[:limit]) + "…"
-	}
-	return text
-}
+// maxSaid bounds a text that others wrote, in characters.
+const maxSaid = 200
+
+// brief makes one short line of such a text. What is masked is taken out first: a part
+// of it would not be known for what it is.
+func (h *Host) brief(text string) string { return escape.Line(h.Hide(text), maxSaid) }

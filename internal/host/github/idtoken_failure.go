@@ -1,8 +1,6 @@
 package github
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -63,12 +61,15 @@ func notAnswered(asked, format string, args ...any) error {
 }
 
 // unanswered tells why there was no answer.
-func unanswered(asked string, err error) error {
+func (h *Host) unanswered(asked string, err error) error {
 	cause := network.CauseOf(err)
-	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%s did not answer in time", asked)
+	text := cause.Text(asked)
+	if text == "" {
+		text = err.Error()
 	}
-	told := noIDToken("%w", err).WithFix("%s", adviceOn(cause, asked))
+	// The time that was up is that of a try, which is nobody's deadline: the cause
+	// goes no further.
+	told := noIDToken("%s", text).WithFix("%s", h.adviceOn(cause, asked))
 	if cause.Temporary() {
 		return &temporaryError{failure: told}
 	}
@@ -76,28 +77,29 @@ func unanswered(asked string, err error) error {
 }
 
 // adviceOn says what can be done about a connection that could not be had.
-func adviceOn(cause network.Cause, asked string) string {
+func (h *Host) adviceOn(cause network.Cause, asked string) string {
 	switch cause.Kind {
-	case network.NoSuchHost:
+	case network.NoSuchHost, network.LookupFailed:
 		if cause.Proxy {
-			return "Check HTTPS_PROXY: the proxy's name does not exist"
+			return "Check HTTPS_PROXY, and this runner's name servers"
 		}
 		return "Check that names on the internet resolve on this runner, or set HTTPS_PROXY where only a proxy gets there"
 	case network.ProxyAddress:
 		return "Correct HTTPS_PROXY"
 	case network.ProxyRefused:
-		if cause.Status == http.StatusProxyAuthRequired {
+		switch {
+		case cause.Status == http.StatusProxyAuthRequired:
 			return "HTTPS_PROXY needs a user and password that the proxy accepts"
+		case cause.Status/100 == 5:
+			return "The proxy (HTTPS_PROXY) cannot reach it: let it, or take it out with NO_PROXY"
 		}
 		return "Have the proxy (HTTPS_PROXY) allow connections to " + asked + ", or take it out with NO_PROXY"
 	case network.ExpiredCertificate:
 		return "Check the clock of this runner"
-	case network.UntrustedCertificate, network.WrongHost:
-		advice := "Something on the way may open the connection. If that is your own network's doing, name the file with its CA in SSL_CERT_FILE"
-		if issuer := brief(cause.Issuer); issuer != "" {
-			advice += fmt.Sprintf("; the certificate is from %q", issuer)
-		}
-		return advice
+	case network.UntrustedCertificate:
+		return "Something on the way may open the connection. If that is your own network's doing, name the file with its CA in SSL_CERT_FILE" + h.issuer(cause)
+	case network.WrongHost:
+		return "Check HTTPS_PROXY, and whether something on the way answers in the place of " + asked + h.issuer(cause)
 	case network.NotTLS, network.HandshakeRefused, network.ClientCertificateRefused, network.TooLarge:
 		return "Check HTTPS_PROXY, and whether something on the way answers in the place of " + asked
 	}
@@ -105,4 +107,13 @@ func adviceOn(cause network.Cause, asked string) string {
 		return "Check that the proxy (HTTPS_PROXY) works and can be reached from this runner"
 	}
 	return "Check that this runner's network lets it reach " + asked + " on port 443"
+}
+
+// issuer tells whose certificate it was that was not taken.
+func (h *Host) issuer(cause network.Cause) string {
+	issuer := h.brief(cause.Issuer)
+	if issuer == "" {
+		return ""
+	}
+	return fmt.Sprintf("; the certificate is from %q", issuer)
 }

@@ -6,18 +6,21 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/x509"
+	"crypto/tls"
 	"encoding/base64"
 	"encoding/json"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
 const bearer = "request-token-never-shown"
@@ -50,6 +53,11 @@ func serve(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Reque
 			_ = json.NewEncoder(w).Encode(map[string]any{"count": 1, "value": s.issue(t, r.URL.Query().Get("audience"))})
 		}
 	}))
+	certificate, err := authority().Server()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
 	s.EnableHTTP2 = true
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.StartTLS()
@@ -93,9 +101,26 @@ func (s *service) asked() []string {
 func (s *service) job(t *testing.T, query string) (*Host, *bytes.Buffer) {
 	t.Helper()
 	h, stdout := step(t, map[string]string{requestURL: s.URL + query, requestToken: bearer})
-	certs := x509.NewCertPool()
-	certs.AddCert(s.Certificate())
-	c := network.NewClient(network.ClientOptions{RootCAs: certs, MaxBody: maxIDToken})
-	h.idTokens.client, h.idTokens.pause = c, time.Millisecond
+	h.idTokens = newIDTokens(network.ClientOptions{RootCAs: authority().Pool()})
+	h.idTokens.pause = time.Millisecond
 	return h, stdout
+}
+
+// authority is the one that the service's certificate is from.
+var authority = sync.OnceValue(func() *standin.Authority {
+	a, err := standin.NewAuthority("GitHub")
+	if err != nil {
+		panic(err)
+	}
+	return a
+})
+
+// TestMain has a name server that knows nobody, see [standin.Names].
+func TestMain(m *testing.M) {
+	names, err := standin.NewNames()
+	if err != nil {
+		panic(err)
+	}
+	net.DefaultResolver = names.Resolver()
+	os.Exit(m.Run())
 }

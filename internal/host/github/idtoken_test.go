@@ -120,7 +120,7 @@ func TestAnswersWithoutAnIDToken(t *testing.T) {
 		tries  int
 		want   []string
 	}{
-		"400":        {status(400, `{"$id":"1","innerException":null,"message":"Audience is too long.\r\nTell \u001b[31m someone","typeName":"x"}`), 1, []string{` answered HTTP 400 Bad Request: Audience is too long. Tell \x1b[31m someone. Check the audience, and that nothing between`}},
+		"400":        {status(400, `{"$id":"1","innerException":null,"message":"Audience is too long.\r\nTell \u001b[31m someone","typeName":"x"}`), 1, []string{` answered HTTP 400 Bad Request: Audience is too long. Tell [31m someone. Check the audience, and that nothing between`}},
 		"401":        {status(401, ""), 1, []string{" answered HTTP 401 Unauthorized. What the runner gave this job to ask with (ACTIONS_ID_TOKEN_REQUEST_TOKEN) is not accepted", "run the job again"}},
 		"403":        {status(403, "no"), 1, []string{"HTTP 403 Forbidden: no. The job may not have one", "permissions: {id-token: write, contents: read}"}},
 		"404":        {status(404, ""), 1, []string{"HTTP 404 Not Found. There is no service for id tokens", "GitHub Enterprise Server"}},
@@ -137,22 +137,23 @@ func TestAnswersWithoutAnIDToken(t *testing.T) {
 			w.Header().Set("Content-Length", "100")
 			_, _ = io.WriteString(w, `{"value":"`)
 		}, 3, []string{"It was tried 3 times. Check that this runner's network lets it reach"}},
-		"an abort":     {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, 3, []string{"could not reach 127.0.0.1:", "It was tried 3 times. Check that this runner's network"}},
-		"a page":       {ok("<html>"), 1, []string{` answered with something which is not JSON of the form {"value": "TOKEN"} (6 bytes, content type "text/html; charset=utf-8"). Check whether a proxy`}},
-		"nothing":      {ok(""), 1, []string{"not JSON"}},
-		"two answers":  {ok(`{"value":"a.b.c"}{}`), 1, []string{"not JSON"}},
-		"a number":     {ok(`{"value":1}`), 1, []string{"not JSON of the form"}},
-		"null":         {ok(`null`), 1, []string{"which has no value"}},
-		"no value":     {ok(`{"token":"x"}`), 1, []string{"which has no value"}},
-		"empty value":  {ok(`{"value":""}`), 1, []string{"which has no value"}},
-		"not a JWT":    {ok(`{"value":"` + strings.Repeat("eyJ", 20) + `"}`), 1, []string{"whose value is not a JWT"}},
-		"two parts":    {ok(`{"value":"YQ.YQ"}`), 1, []string{"not a JWT"}},
-		"four parts":   {ok(`{"value":"YQ.YQ.YQ.YQ"}`), 1, []string{"not a JWT"}},
-		"unsigned":     {ok(`{"value":"YQ.YQ."}`), 1, []string{"not a JWT"}},
-		"padding":      {ok(`{"value":"YQ==.YQ==.YQ=="}`), 1, []string{"not a JWT"}},
-		"a line end":   {ok(`{"value":"YQ.YQ.YQ\n"}`), 1, []string{"not a JWT"}},
-		"white space":  {ok(`{"value":" YQ.YQ.YQ"}`), 1, []string{"not a JWT"}},
-		"far too much": {ok(`{"value":"` + strings.Repeat("a", maxIDToken)), 1, []string{"the answer is larger than 65536 bytes. Check HTTPS_PROXY"}},
+		"an abort":                {func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, 3, []string{"the connection to 127.0.0.1:", " was lost before the answer had come. It was tried 3 times. Check that this runner's network"}},
+		"a page that is an error": {status(403, "<!DOCTYPE html><title>No</title>\n<h1>Blocked</h1><p>by the firewall"), 1, []string{"HTTP 403 Forbidden: Blocked by the firewall. The job"}},
+		"a page":                  {ok("<html>"), 1, []string{` answered with something which is not JSON of the form {"value": "TOKEN"} (6 bytes, content type "text/html; charset=utf-8"). Check whether a proxy`}},
+		"nothing":                 {ok(""), 1, []string{"not JSON"}},
+		"two answers":             {ok(`{"value":"a.b.c"}{}`), 1, []string{"not JSON"}},
+		"a number":                {ok(`{"value":1}`), 1, []string{"not JSON of the form"}},
+		"null":                    {ok(`null`), 1, []string{"which has no value"}},
+		"no value":                {ok(`{"token":"x"}`), 1, []string{"which has no value"}},
+		"empty value":             {ok(`{"value":""}`), 1, []string{"which has no value"}},
+		"not a JWT":               {ok(`{"value":"` + strings.Repeat("eyJ", 20) + `"}`), 1, []string{"whose value is not a JWT"}},
+		"two parts":               {ok(`{"value":"YQ.YQ"}`), 1, []string{"not a JWT"}},
+		"four parts":              {ok(`{"value":"YQ.YQ.YQ.YQ"}`), 1, []string{"not a JWT"}},
+		"unsigned":                {ok(`{"value":"YQ.YQ."}`), 1, []string{"not a JWT"}},
+		"padding":                 {ok(`{"value":"YQ==.YQ==.YQ=="}`), 1, []string{"not a JWT"}},
+		"a line end":              {ok(`{"value":"YQ.YQ.YQ\n"}`), 1, []string{"not a JWT"}},
+		"white space":             {ok(`{"value":" YQ.YQ.YQ"}`), 1, []string{"not a JWT"}},
+		"far too much":            {ok(`{"value":"` + strings.Repeat("a", maxIDToken)), 1, []string{"the answer of 127.0.0.1:", " is too large. Check HTTPS_PROXY"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/network"
 )
 
 // answers is a service without a network, for what takes time.
@@ -30,28 +31,44 @@ func patient(t *testing.T, do answers) *Host {
 	return h
 }
 
+// The pauses double, half of each is left to chance, and the service may ask for
+// more.
 func TestPausesBetweenTries(t *testing.T) {
 	t.Parallel()
-	for asked, want := range map[string][2]time.Duration{
-		"":     {1500 * time.Millisecond, 3 * time.Second},
-		"1":    {2 * time.Second, 3 * time.Second},
-		"7":    {14 * time.Second, 14 * time.Second},
-		"3600": {time.Minute, time.Minute},
+	none := func(time.Duration) time.Duration { return 0 }
+	all := func(d time.Duration) time.Duration { return d }
+	for _, test := range []struct {
+		asked  string
+		random func(time.Duration) time.Duration
+		want   time.Duration
+	}{
+		{"", none, 500*time.Millisecond + time.Second},
+		{"", all, time.Second + 2*time.Second},
+		{"1", none, time.Second + time.Second},
+		{"1", all, time.Second + 2*time.Second},
+		{"7", all, 7*time.Second + 7*time.Second},
+		{"3600", none, 30*time.Second + 30*time.Second},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			h := patient(t, func(*http.Request) (*http.Response, error) {
-				return answered(http.StatusTooManyRequests, http.Header{"Retry-After": {asked}}, "")
+				return answered(http.StatusTooManyRequests, http.Header{"Retry-After": {test.asked}}, "")
 			})
+			h.idTokens.random = test.random
 			began := time.Now()
 			_, err := h.IDToken(t.Context(), "a")
 			var temporary interface{ Temporary() bool }
 			if failure.CodeOf(err) != failure.CredentialFailed || !errors.As(err, &temporary) || !temporary.Temporary() {
 				t.Errorf("%v", err)
 			}
-			if took := time.Since(began); took < want[0] || took > want[1] {
-				t.Errorf("Retry-After %q: it took %s, want %v", asked, took, want)
+			if took := time.Since(began); took != test.want {
+				t.Errorf("Retry-After %q: it took %s, want %s", test.asked, took, test.want)
 			}
 		})
+	}
+	for range 100 {
+		if d := newIDTokens(network.ClientOptions{}).random(time.Second); d < 0 || d > time.Second {
+			t.Errorf("%s at random", d)
+		}
 	}
 }
 
