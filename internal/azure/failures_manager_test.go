@@ -3,7 +3,6 @@ package azure
 import (
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
@@ -66,10 +65,7 @@ var managerFailures = []failing{
 	{"arm-cut", bothCalls(standin.CutBody())},
 	{"arm-dropped", bothCalls(standin.Drop())},
 	{"arm-huge", bothCalls(standin.Huge(8 << 20))},
-	{"arm-hanging", func(w *world) {
-		w.options.pace.retries.TryTimeout, w.options.pace.retries.MaxRetries = 3*time.Second, -1
-		w.ARM.On(anyOfARM, -1, standin.Hang())
-	}},
+	{"arm-hanging", func(w *world) { w.ARM.On(anyOfARM, -1, w.hangingToTheLimit()) }},
 	{"arm-not-there", func(w *world) { w.options.Cloud.ResourceManager = "https://management.missing" }},
 	{"arm-no-kubeconfig", listCall(standin.Status(http.StatusOK, `{"kubeconfigs":[]}`, "Content-Type", "application/json"))},
 	{"arm-null-kubeconfig", listCall(standin.Status(http.StatusOK, `{"kubeconfigs":[null,{"name":"x"}]}`, "Content-Type", "application/json"))},
@@ -139,6 +135,7 @@ var clusterFailures = []failing{
 		w.ARM.On(reading, -1, standin.Status(http.StatusOK, `{"properties":{"privateFQDN":"evil.example/x?y@z"}}`, "Content-Type", "application/json"))
 	})},
 	{"kubeconfig-http", cluster(func(c *standin.Cluster) { c.Server = "http://127.0.0.1:1" })},
+	{"kubeconfig-no-authority", cluster(func(c *standin.Cluster) { c.CA = nil })},
 	{"kubeconfig-no-credential", user(map[string]any{})},
 	{"kubeconfig-certificate-file", user(map[string]any{"client-certificate": "/etc/passwd", "client-key": "/etc/passwd"})},
 	{"kubeconfig-token-file", user(map[string]any{"tokenFile": "/var/run/secrets/token"})},

@@ -99,6 +99,9 @@ func (w *world) transcript(err error) string {
 		fmt.Fprintf(&b, "field: %s\n", coded.Field)
 	}
 	fmt.Fprintf(&b, "text: %s\n", coded.Text())
+	if n := len(coded.Text()); n > longest {
+		w.t.Errorf("the message has %d characters, which nobody reads", n)
+	}
 	for _, line := range w.told() {
 		fmt.Fprintf(&b, "told: %s\n", line)
 	}
@@ -112,6 +115,10 @@ func (w *world) transcript(err error) string {
 	text = timestamp.ReplaceAllString(text, "TIME")
 	return loopback.ReplaceAllString(text, "ADDRESS")
 }
+
+// longest is the most that a message may have, with the names and ids of the
+// stand-ins and one command.
+const longest = 1050
 
 func errorsAsFailure(err error) (*failure.Error, bool) {
 	f, ok := err.(*failure.Error) //nolint:errorlint // What Connect returns is meant.

@@ -158,8 +158,14 @@ func (l *login) saidARM(r refusal, a answer) string {
 	if r.Code == "" || r.Message == "" {
 		return l.saying(a.body)
 	}
-	return " " + l.clean(r.Code, 100) + ": " + l.clean(counselARM.ReplaceAllString(r.Message, ""), maxText)
+	message := counselARM.ReplaceAllString(r.Message, "")
+	if m := scoped.FindStringSubmatch(message); m != nil && strings.EqualFold(m[1], l.options.Cluster.ID()) {
+		message = strings.Replace(message, m[0], "over this cluster's scope", 1) // The command has it in full.
+	}
+	return " " + l.clean(r.Code, 100) + ": " + l.clean(message, maxText)
 }
+
+var scoped = regexp.MustCompile(`over scope '([^']*)'`)
 
 // counselARM is Azure Resource Manager's own advice, in place of which there is a
 // better one.
