@@ -50,7 +50,7 @@ subject=$prefix:environment:$(printf %s "$environment" | sed 's/:/%3A/g')
 # What the federated credential is called: to create one under a name that is taken
 # replaces the one that has it, so each subject has a name of its own.
 hash=$(printf %s "$subject" | { sha256sum 2>/dev/null || shasum -a 256; } | cut -c 1-8)
-credential=$(printf %s "$subject" | LC_ALL=C tr -cs 'A-Za-z0-9' '-' | cut -c 1-110 | sed 's/^-//; s/-$//')-$hash
+credential=$(printf %s "$subject" | LC_ALL=C tr -cs 'A-Za-z0-9_' '-' | sed 's/^[-_]*//' | cut -c 1-60 | sed 's/[-_]*$//')-$hash
 
 echo "an identity that trusts $subject"
 az identity create --subscription "$subscription" --resource-group "$identity_group" \

@@ -73,8 +73,8 @@ locals {
   # would put the cluster's credentials into the state.
   cluster_id = "/subscriptions/${var.subscription_id}/resourceGroups/${var.cluster_resource_group_name}/providers/Microsoft.ContainerService/managedClusters/${var.cluster_name}"
   # A credential replaces the one that has its name, so each subject has a name of
-  # its own: 3 to 120 letters, digits and dashes.
-  credential_name = "${trim(substr(replace(var.subject, "/[^0-9A-Za-z]+/", "-"), 0, 110), "-")}-${substr(sha256(var.subject), 0, 8)}"
+  # its own: 3 to 120 letters, digits, dashes and underscores.
+  credential_name = "${trim(substr(trim(replace(var.subject, "/[^0-9A-Za-z_]+/", "-"), "-_"), 0, 60), "-_")}-${substr(sha256(var.subject), 0, 8)}"
 }
 
 provider "azurerm" {

@@ -61,6 +61,15 @@ func TestCredentialsHaveNamesOfTheirOwn(t *testing.T) {
 			t.Errorf("%s is called %s by the script, and %s by the module", tc.subject, name, have)
 		}
 	}
+	// As a run calls them that tells of a missing one.
+	for _, name := range []string{
+		"repo-octo-org-octo-repo-environment-a-3Ab-bdef1d3d",
+		"repo-octo-org-octo-repo-environment-aaaaaaaaaaaaaaaaaaaaaaaa-8e9b81b5",
+	} {
+		if seen[strings.ToLower(name)] == "" {
+			t.Errorf("none is called %s:\n%v", name, seen)
+		}
+	}
 }
 
 // terraformName is what the module calls the credential for a subject.
