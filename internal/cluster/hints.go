@@ -107,7 +107,7 @@ func (g givenKubeconfig) unanswered(cause network.Cause) string {
 	case isAKS(g.host()) && cause.Dialing:
 		return "if the cluster has authorized IP ranges, this runner's address must be among them"
 	}
-	return "check that no firewall keeps this runner from the API server"
+	return "check that no firewall or proxy on the way keeps this runner from the API server"
 }
 
 // denied has nothing to add to what the engine says of any refusal.

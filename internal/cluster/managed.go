@@ -98,7 +98,7 @@ func (m managed) unanswered(host string, cause network.Cause) string {
 	case private:
 		return "the address is private: " + inside
 	case !cause.Dialing:
-		return "check that no firewall on the way keeps this runner from the API server"
+		return "check that no firewall or proxy on the way keeps this runner from the API server"
 	}
 	return "if the cluster has authorized IP ranges, this runner's address must be among them (" + m.show("apiServerAccessProfile.authorizedIpRanges") + ")"
 }

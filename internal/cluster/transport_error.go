@@ -46,7 +46,8 @@ func (c *Client) meaning(err error, expired, sent bool) (oneshot.Kind, error) {
 	case timedOut && sent:
 		return oneshot.TimedOut, fmt.Errorf("the connection fell silent: %w", err)
 	case expired && (!cause.Dialing || cause.Proxy):
-		return oneshot.Unavailable, errors.New("no connection in the time that a request gets")
+		text := "no connection in the time that a request gets"
+		return oneshot.Unavailable, errors.New(text + "; " + c.hints().connection(network.Cause{Kind: network.TimedOut}))
 	}
 	return oneshot.Unavailable, c.explained(cause, err)
 }
