@@ -40,6 +40,8 @@ func (l *login) azFailed(doing, what string, err error) *tokenError {
 		return &tokenError{failure: f.WithFix("Run again, and see how long az account get-access-token takes"), temporary: true}
 	case odd:
 		return &tokenError{failure: f.WithFix("See whether az account get-access-token prints JSON, as it should")}
+	case absent && l.options.IDToken != nil:
+		return &tokenError{failure: f.WithFix("Leave auth out, and the workflow's id token is used: the container of the action has no az, and needs none")}
 	case absent:
 		return &tokenError{failure: f.WithFix("Install az (https://aka.ms/azure-cli), or choose another auth")}
 	}

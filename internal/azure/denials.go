@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/escape"
@@ -24,13 +25,13 @@ type advice struct {
 // (https://learn.microsoft.com/entra/identity-platform/reference-error-codes and
 // "Workload identity federation: troubleshooting").
 var denials = map[int]advice{
-	700213: {noMatch, forApplication, true},
+	700213: {noSubject, forApplication, true},
 	7002138: {func(l *login, c claims) string {
-		return "One that is there has the subject in other capitals. " + noMatch(l, c)
+		return "One that is there has the subject in other capitals: correct those of environment in the workflow, or of the credential. " + noMatch(l, c)
 	}, forApplication, true},
-	70021:  {noMatch, forApplication, true},
+	70021:  {noSubject, forApplication, true},
 	700211: {noMatch, forApplication, true},
-	700212: {noMatch, forApplication, true},
+	700212: {noAudience, forApplication, true},
 	700024: {fix: func(l *login, _ claims) string {
 		if l.options.Auth == WorkloadIdentity {
 			return "Check the clock of this machine, and that the kubelet still renews the file that AZURE_FEDERATED_TOKEN_FILE names"
@@ -52,6 +53,43 @@ var denials = map[int]advice{
 	}},
 }
 
+// pullRequest ends the subject of a pull request's job, and reference that of a job
+// that names no environment.
+// https://docs.github.com/en/actions/reference/security/oidc
+var (
+	pullRequest = regexp.MustCompile(`^repo:.*:pull_request$`)
+	reference   = regexp.MustCompile(`^repo:[^:]+:(ref:refs/.+)$`)
+)
+
+// noSubject looks at what kind of subject there is: to trust whatever a job shows is
+// not always what is wanted.
+func noSubject(l *login, c claims) string {
+	if l.options.Auth == GitHub {
+		if pullRequest.MatchString(c.Subject) {
+			return "This is a pull request's job. Do not trust its subject: everybody who can open one would sign in. Run this in a job with an environment, which the federated credential is for"
+		}
+		if m := reference.FindStringSubmatch(c.Subject); m != nil {
+			return fmt.Sprintf("The job names no environment, so its subject ends in %s. Where the federated credential is for an environment, add environment to the job. To trust everybody who can push there instead, make one for that. %s",
+				l.line(m[1], maxText), noMatch(l, c))
+		}
+	}
+	return noMatch(l, c)
+}
+
+// noAudience names the input that the audience is from, where it is none that Entra
+// is known by.
+func noAudience(l *login, c claims) string {
+	usual := []string{}
+	for _, name := range []string{PublicCloud, GovernmentCloud, ChinaCloud} {
+		cloud, _ := CloudNamed(name)
+		usual = append(usual, cloud.Audience)
+	}
+	if l.options.Auth != GitHub || slices.Contains(usual, l.options.Cloud.Audience) {
+		return noMatch(l, c)
+	}
+	return fmt.Sprintf("The input audience is %s: leave it out, where the federated credential has the usual one. Else make one for that. %s", l.line(l.options.Cloud.Audience, maxText), noMatch(l, c))
+}
+
 // noMatch has the command that makes Entra take the id token. It is the only place
 // in which what the token says of the job stands.
 // https://learn.microsoft.com/cli/azure/identity/federated-credential
@@ -66,7 +104,7 @@ func noMatch(l *login, c claims) string {
 	if immutable.MatchString(c.Subject) {
 		fix += " (with the ids of owner and repository: one for the names alone does not match)"
 	}
-	return fix
+	return fix + fmt.Sprintf("; GROUP and IDENTITY are what az identity list --query \"[?clientId=='%s'].{group:resourceGroup,name:name}\" --output table prints", l.options.ClientID)
 }
 
 // forApplication is the same for an app registration: az has another command for
@@ -74,7 +112,7 @@ func noMatch(l *login, c claims) string {
 // https://learn.microsoft.com/cli/azure/ad/app/federated-credential
 func forApplication(l *login, c claims) string {
 	f, ok := l.credentialFor(c)
-	if !ok {
+	if !ok || pullRequest.MatchString(c.Subject) {
 		return ""
 	}
 	parameters, err := json.Marshal(f)

@@ -101,7 +101,7 @@ var processFailures = map[string]bool{
 	"pipelines-200-unnamed": true, "pipelines-404-unnamed": true,
 	"pipelines-unreachable": true, "pipelines-700213": true, "pipelines-700213-entra-issuer": true,
 	"machine-no-identity": true, "machine-other-client": true, "machine-500": true, "machine-200-html": true, "machine-unreachable": true,
-	"az-missing": true, "az-logged-out": true, "az-rubbish": true, "az-other-tenant": true, "az-403": true, "az-hanging": true, "az-silent": true, "az-no-token": true,
+	"az-missing": true, "az-missing-in-a-workflow": true, "az-logged-out": true, "az-rubbish": true, "az-other-tenant": true, "az-403": true, "az-hanging": true, "az-silent": true, "az-no-token": true,
 }
 
 // unnamedConnection is what Azure Pipelines says to a job that does not name the
@@ -148,6 +148,7 @@ func TestFailuresOfTheProcess(t *testing.T) {
 		{"machine-200-html", all(onMachine, func(w *world) { w.Entra.On(identity, -1, standin.HTML(http.StatusOK)) })},
 		{"machine-unreachable", all(onMachine, func(w *world) { w.env["IDENTITY_ENDPOINT"] = "http://127.0.0.1:1/msi/token" })},
 		{"az-missing", byAz("")},
+		{"az-missing-in-a-workflow", all(byAz(""), func(w *world) { w.options.IDToken = w.idToken })},
 		{"az-logged-out", byAz("echo 'ERROR: Please run '\"'az login'\"' to setup account.' >&2\nexit 1\n")},
 		{"az-hanging", func(w *world) {
 			w.options.pace.az = 500 * time.Millisecond
