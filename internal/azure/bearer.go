@@ -1,11 +1,8 @@
 package azure
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
@@ -18,37 +15,44 @@ type bearer struct {
 }
 
 // RoundTrip sends the request with a token. When the server does not know who
-// that is (401), it sends it once more with a token that nobody had before. The
-// server has done nothing about a request that it answers in that way, a create
-// neither.
+// that is (401), it sends it once more with a token that nobody had before.
+//
+// A request that has an effect is sent with a token that is at hand, or not at
+// all, and never twice: whoever sends it decides whether it may be sent after a
+// wait. Waiting is done all the same, so that the next try finds a token.
 func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
-	body, err := drain(req.Body)
-	if err != nil {
-		return nil, fmt.Errorf("reading what is to be sent: %w", err)
+	ctx := req.Context()
+	once := req.Method != http.MethodGet && req.Method != http.MethodHead
+	token, waited, err := b.tokens.present(ctx)
+	if err == nil && once && waited {
+		err = &waitingError{text: waiting + ": there is one now, and this request may be too late"}
 	}
-	token, err := b.tokens.present(req.Context())
 	if err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close() // as a RoundTripper has to, and nothing was read
+		}
 		return nil, notHad(err)
 	}
-	resp, err := b.next.RoundTrip(authorized(req, body, token.Token))
+	resp, err := b.next.RoundTrip(authorized(req, token.Token))
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
 		return resp, err
 	}
-	fresh, err := b.tokens.replace(req.Context(), token.Token)
+	fresh, err := b.tokens.replace(ctx, token.Token)
 	if err == nil && fresh.Token == token.Token {
 		return resp, nil // It is as fresh as it gets: the answer counts.
 	}
-	// What is left of the answer is read so that its connection can be used again.
-	_, _ = io.CopyN(io.Discard, resp.Body, maxDrain)
-	_ = resp.Body.Close()
+	if err == nil && once {
+		err = &waitingError{text: waiting + ": the API server did not take the one it had (HTTP 401), and did nothing; there is another one now"}
+	}
+	_ = resp.Body.Close() // It may have no end, so it is not read.
 	if err != nil {
 		return nil, notHad(err)
 	}
-	return b.next.RoundTrip(authorized(req, body, fresh.Token))
+	return b.next.RoundTrip(authorized(req, fresh.Token))
 }
 
-// waitingError is a request that was never sent, since its token has not come, or
-// may yet come.
+// waitingError is a request that had no effect, since its token has not come, or
+// had to be waited for.
 type waitingError struct {
 	text string
 	err  error
@@ -77,6 +81,9 @@ func (e *refusedError) Unwrap() error { return e.failure }
 // Job.
 func notHad(err error) error {
 	failed, ok := errors.AsType[*tokenError](err)
+	if _, is := errors.AsType[*waitingError](err); is {
+		return err
+	}
 	switch {
 	case ok && failed.Temporary():
 		return &waitingError{text: failed.failure.Text()}
@@ -88,30 +95,12 @@ func notHad(err error) error {
 	return &waitingError{waiting + ": " + err.Error(), err}
 }
 
-// maxDrain is the most of an answer that it pays to read for its connection.
-const maxDrain = 64 << 10
-
-// drain reads what is to be sent, so that it can be sent twice.
-func drain(body io.ReadCloser) ([]byte, error) {
-	if body == nil || body == http.NoBody {
-		return nil, nil
-	}
-	data, err := io.ReadAll(body)
-	if closeErr := body.Close(); err == nil {
-		err = closeErr
-	}
-	return data, err
-}
-
 // authorized returns a copy of the request, as a transport may not change the one
 // it is given. The copy has no GetBody: with one, the transport would repeat the
 // request by itself in cases in which a create must not be.
-func authorized(req *http.Request, body []byte, token string) *http.Request {
+func authorized(req *http.Request, token string) *http.Request {
 	req = req.Clone(req.Context())
 	req.Header.Set("Authorization", "Bearer "+token)
-	if body != nil {
-		req.Body = io.NopCloser(bytes.NewReader(body))
-		req.GetBody = nil
-	}
+	req.GetBody = nil
 	return req
 }

@@ -2,6 +2,7 @@ package azure
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"regexp"
 
@@ -12,6 +13,18 @@ import (
 // cloud, unless a kubeconfig says otherwise (AKS docs, "Use kubelogin": the
 // server id of the exec plugin).
 const serverApplication = "6dae42f8-4368-4678-94ff-3960e28e3630"
+
+// services are applications that are no API server's: a token for one of them is
+// not to be sent to whoever a kubeconfig calls its server.
+var services = map[string]string{
+	"00000002-0000-0000-c000-000000000000": "Azure AD Graph",
+	"00000003-0000-0000-c000-000000000000": "Microsoft Graph",
+	"022907d3-0f1b-48f7-badc-1ba6abab6d66": "Azure SQL Database",
+	"499b84ac-1321-427f-aa17-267ca6975798": "Azure DevOps",
+	"797f4846-ba00-4fd7-ba43-dac1f8f63013": "Azure Resource Manager",
+	"cfa8b339-82a2-471a-a3c9-0fc0be7a4093": "Azure Key Vault",
+	"e406a681-f3d4-42a8-90b6-c2b029497af1": "Azure Storage",
+}
 
 func connect(ctx context.Context, o Options) (*Connection, error) {
 	if err := o.check(); err != nil {
@@ -47,6 +60,9 @@ func connect(ctx context.Context, o Options) (*Connection, error) {
 	if plugin == nil {
 		l.tell("%s; its kubeconfig has a credential of its own, so the API server is not asked with a token of Entra", m)
 		return c, nil
+	}
+	if service := services[plugin.ServerID()]; service != "" {
+		return nil, l.unusable(fmt.Errorf("it has the API server take tokens for %s", service))
 	}
 	if other := plugin.ServerID(); other != "" && other != serverApplication {
 		server, asked = l.tokensFor(other), nil

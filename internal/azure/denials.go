@@ -96,7 +96,8 @@ func noAudience(l *login, c claims) string {
 func noMatch(l *login, c claims) string {
 	f, ok := l.credentialFor(c)
 	if !ok {
-		return "Add a federated credential whose issuer, subject and audience are those of the id token"
+		return fmt.Sprintf("Add a federated credential whose issuer, subject and audience are those of the id token: %q, %q, %q",
+			l.line(c.Issuer, maxText), l.line(c.Subject, maxText), l.line(string(c.Audience), maxText))
 	}
 	fix := fmt.Sprintf("Client %s needs a federated credential for exactly this id token: "+
 		"az identity federated-credential create --resource-group GROUP --identity-name IDENTITY --name %s --issuer %s --subject %s --audiences %s",
@@ -123,10 +124,16 @@ func forApplication(l *login, c claims) string {
 		l.options.ClientID, escape.Shell(l.options.ClientID), escape.Shell(string(parameters)))
 }
 
+// special reports whether az would take a value for something else: for the name of
+// a file whose content is meant, or for an option.
+func special(value string) bool {
+	return strings.HasPrefix(value, "@") || strings.HasPrefix(value, "-")
+}
+
 // credentialFor is the federated credential that an id token needs, if the token
 // says whose it is.
 func (l *login) credentialFor(c claims) (f federatedCredential, ok bool) {
-	if c.Subject == "" || c.Issuer == "" {
+	if c.Subject == "" || c.Issuer == "" || slices.ContainsFunc([]string{c.Issuer, c.Subject, string(c.Audience)}, special) {
 		return federatedCredential{}, false
 	}
 	subject := l.line(c.Subject, maxText)

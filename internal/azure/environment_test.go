@@ -33,6 +33,9 @@ func TestConnectFromAPod(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.api.On(standin.Any, 1, standin.Status(http.StatusUnauthorized, "{}"))
+	if status, answer := visit(t, c, http.MethodGet, ""); status != http.StatusOK {
+		t.Errorf("the API server answers %d: %s", status, answer)
+	}
 	w.known(c, nil)
 	ids := map[string]bool{}
 	for _, shown := range w.Entra.Assertions() {

@@ -33,6 +33,7 @@ var entraFailures = []failing{
 	{"entra-700213-tag", job(func(j *standin.Job) { j.Environment, j.Ref = "", "refs/tags/v1.2.3" })},
 	{"entra-700213-pull-request", job(func(j *standin.Job) { j.Environment, j.EventName = "", "pull_request" })},
 	{"entra-700213-immutable", job(func(j *standin.Job) { j.Immutable = true })},
+	{"entra-700213-file", job(func(j *standin.Job) { j.Subject = "@/etc/passwd" })},
 	{"entra-700213-hostile", job(func(j *standin.Job) { j.Subject = "repo:acme/o'rders:environment:\x1b[31m$(reboot)\n::error::x" })},
 	{"entra-7002138", job(func(j *standin.Job) { j.Environment = "Production" })},
 	{"entra-70021", code(70021)},

@@ -144,6 +144,10 @@ var clusterFailures = []failing{
 		"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "kubelogin", "interactiveMode": "Never",
 		"args": []string{"get-token", "--server-id", "https://vault.azure.net"},
 	}})},
+	{"kubeconfig-another-service", user(map[string]any{"exec": map[string]any{
+		"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "kubelogin", "interactiveMode": "Never",
+		"args": []string{"get-token", "--server-id", "00000003-0000-0000-c000-000000000000"},
+	}})},
 	{"kubeconfig-insecure", listCall(func(rw http.ResponseWriter, r *http.Request, _ http.Handler) {
 		standin.Status(http.StatusOK, kubeconfigAnswer(`
 apiVersion: v1

@@ -148,7 +148,8 @@ func (m manager) GetToken(ctx context.Context, options policy.TokenRequestOption
 	if options.Claims != "" {
 		return m.login.ask(ctx, options)
 	}
-	return m.tokens.present(ctx)
+	token, _, err := m.tokens.present(ctx)
+	return token, err
 }
 
 // guarded is f, and turns a panic into an error: people are told of a bug by

@@ -20,6 +20,9 @@ func TestConnectionReplacesATokenThatIsRejected(t *testing.T) {
 	c, err := w.connect()
 	w.known(c, err)
 	w.api.On(standin.Any, 1, standin.Status(http.StatusUnauthorized, "{}"))
+	if status, answer := visit(t, c, http.MethodGet, ""); status != http.StatusOK {
+		t.Errorf("the API server answers %d: %s", status, answer)
+	}
 	w.known(c, nil)
 	if n := w.Entra.IssuedFor()[standin.AKSServerID]; n != 2 {
 		t.Errorf("%d tokens are issued", n)

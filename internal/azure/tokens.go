@@ -65,8 +65,8 @@ func (t *tokens) begin(ctx context.Context) *request {
 	return t.request(ctx)
 }
 
-// present returns a token that is good now.
-func (t *tokens) present(ctx context.Context) (azcore.AccessToken, error) {
+// present returns a token that is good now, and whether it had to be waited for.
+func (t *tokens) present(ctx context.Context) (token azcore.AccessToken, waited bool, err error) {
 	t.mu.Lock()
 	now := time.Now()
 	if now.Before(t.usable) {
@@ -74,11 +74,12 @@ func (t *tokens) present(ctx context.Context) (azcore.AccessToken, error) {
 			t.request(context.Background())
 		}
 		defer t.mu.Unlock()
-		return t.current, nil
+		return t.current, false, nil
 	}
 	r := t.request(context.Background())
 	t.mu.Unlock()
-	return r.wait(ctx)
+	token, err = r.wait(ctx)
+	return token, true, err
 }
 
 // replace returns another token than the one that was rejected, or that one when

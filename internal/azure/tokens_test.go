@@ -84,7 +84,7 @@ func bubble(t *testing.T, i *issuer, test func(*testing.T, *tokens)) {
 
 func want(t *testing.T, k *tokens, token string) {
 	t.Helper()
-	if got, err := k.present(t.Context()); err != nil || got.Token != token {
+	if got, _, err := k.present(t.Context()); err != nil || got.Token != token {
 		t.Errorf("the present token is %q (%v), want %q", got.Token, err, token)
 	}
 }
@@ -130,7 +130,7 @@ func TestATokenIsAlwaysGood(t *testing.T) {
 	i := &issuer{life: 20 * time.Second, takes: 500 * time.Millisecond}
 	bubble(t, i, func(t *testing.T, k *tokens) {
 		for range 3 * 60 * 60 {
-			token, err := k.present(t.Context())
+			token, _, err := k.present(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -171,7 +171,7 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 		stop := errors.New("stopped")
 		ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, stop)
 		defer cancel()
-		if _, err := k.present(ctx); !errors.Is(err, stop) {
+		if _, _, err := k.present(ctx); !errors.Is(err, stop) {
 			t.Errorf("waiting ends with %v", err)
 		}
 		want(t, k, "token-1")
@@ -216,7 +216,7 @@ func TestAFailureAfterTheEndIsToldToAllWhoWait(t *testing.T) {
 		var group sync.WaitGroup
 		for range 10 {
 			group.Go(func() {
-				if _, err := k.present(t.Context()); !errors.Is(err, fail) {
+				if _, _, err := k.present(t.Context()); !errors.Is(err, fail) {
 					t.Errorf("one who waits is told %v", err)
 				}
 			})
@@ -265,7 +265,7 @@ func TestAServerThatRejectsEverythingCausesFewRequests(t *testing.T) {
 			bubble(t, i, func(t *testing.T, k *tokens) {
 				want(t, k, "token-1")
 				for range 20 {
-					present, err := k.present(t.Context())
+					present, _, err := k.present(t.Context())
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -314,7 +314,7 @@ func TestATokenIsNotSentInItsLastSeconds(t *testing.T) {
 		time.Sleep(time.Hour - spare - time.Millisecond)
 		want(t, k, "token-1")
 		time.Sleep(time.Millisecond)
-		if token, err := k.present(t.Context()); err == nil {
+		if token, _, err := k.present(t.Context()); err == nil {
 			t.Errorf("%s is sent", token.Token)
 		}
 	})
@@ -330,7 +330,7 @@ func TestRenewalsThatFailAreTold(t *testing.T) {
 		want(t, k, "token-1")
 		use := func(d time.Duration) {
 			for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Second) {
-				_, _ = k.present(t.Context()) // Whoever waits is told by what it returns.
+				_, _, _ = k.present(t.Context()) // Whoever waits is told by what it returns.
 			}
 			synctest.Wait()
 		}
@@ -366,7 +366,7 @@ func TestAFailureThatComesAgainHasTheSameText(t *testing.T) {
 			}
 			e.failure = failure.New(failure.CredentialFailed, "%s", id)
 			i.set(func() { i.fail = &e })
-			_, err := k.present(t.Context())
+			_, _, err := k.present(t.Context())
 			texts[fmt.Sprint(err)] = true
 		}
 		if len(texts) != 4 {
@@ -421,7 +421,7 @@ func TestARequestThatHangsEnds(t *testing.T) {
 	t.Parallel()
 	i := &issuer{life: time.Hour, takes: 24 * time.Hour}
 	bubble(t, i, func(t *testing.T, k *tokens) {
-		if _, err := k.present(t.Context()); !errors.Is(err, errRenewal) {
+		if _, _, err := k.present(t.Context()); !errors.Is(err, errRenewal) {
 			t.Errorf("it ends with %v", err)
 		}
 		if took := time.Since(i.start); took != renewal {
@@ -433,7 +433,7 @@ func TestARequestThatHangsEnds(t *testing.T) {
 func TestAPanicIsToldToThoseWhoWait(t *testing.T) {
 	t.Parallel()
 	k := &tokens{ask: func(context.Context) (azcore.AccessToken, error) { panic("oh") }}
-	if _, err := k.present(t.Context()); err == nil || err.Error() != "a bug in asking for a token (panic: oh)" {
+	if _, _, err := k.present(t.Context()); err == nil || err.Error() != "a bug in asking for a token (panic: oh)" {
 		t.Errorf("it is told as %v", err)
 	}
 }

@@ -55,13 +55,8 @@ func TestTokensThatAreWaitedForAreToldInShort(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, w *world) {
 		w.publish(eventAdded, job(100, "Complete"))
-		work, late := w.client.conns.make, 3
-		w.client.conns.make = func() transport {
-			if late--; late >= 0 {
-				return failing{pending{fmt.Errorf("waiting for a token of Entra: it answered HTTP 503. Run again in %d s", late)}}
-			}
-			return work()
-		}
+		work := w.client.conns.make
+		w.client.conns.make = func() transport { return &tokenLate{work(), 3} }
 		w.client.conns.renew()
 		shown, err := w.watch(t.Context(), nil)
 		if err != nil {
@@ -74,6 +69,19 @@ func TestTokensThatAreWaitedForAreToldInShort(t *testing.T) {
 			t.Errorf("told %q\nwant %q", w.told, want)
 		}
 	})
+}
+
+// tokenLate sends nothing for so many times.
+type tokenLate struct {
+	transport
+	times int
+}
+
+func (l *tokenLate) RoundTrip(req *http.Request) (*http.Response, error) {
+	if l.times--; l.times >= 0 {
+		return nil, pending{fmt.Errorf("waiting for a token of Entra: it answered HTTP 503. Run again in %d s", l.times)}
+	}
+	return l.transport.RoundTrip(req)
 }
 
 func TestWhatIsToldOnce(t *testing.T) {

@@ -32,8 +32,7 @@ func (c *Client) meaning(err error, expired, sent bool) (oneshot.Kind, error) {
 		return oneshot.Unreachable, &worded{strings.Replace(err.Error(), string(coded.Code)+": ", "", 1), err}
 	}
 	if _, ok := errors.AsType[waiting](err); ok {
-		// Nothing has been sent since, so nothing is open.
-		return oneshot.Unavailable, err
+		return oneshot.Throttled, err
 	}
 	cause := network.CauseOf(err)
 	if lasts(cause) {
@@ -52,8 +51,9 @@ func (c *Client) meaning(err error, expired, sent bool) (oneshot.Kind, error) {
 	return oneshot.Unavailable, c.explained(cause, err)
 }
 
-// waiting is an error of a wrapper that could not send a request yet since it waits
-// for something that may come, a token for example.
+// waiting is an error of a wrapper whose request had no effect, since what it needs
+// has not come or had to be waited for, a token for example. Like one that a server
+// wants to have later, it may be sent again by whoever sees that it still should.
 type waiting interface {
 	error
 	// Waiting tells what for.

@@ -46,7 +46,8 @@ const (
 	AlreadyExists
 	// Denied: not authenticated or not authorized (401, 403 by authorization).
 	Denied
-	// Throttled: the server asks to come again later (429). No effect.
+	// Throttled: the server asks to come again later (429), or, without a status,
+	// the request was held back on this side. No effect.
 	Throttled
 	// Unavailable: a 5xx, or a connection that could not be made or was cut. A
 	// create may have had its effect.

@@ -43,7 +43,11 @@ func (x *execution) create(ctx context.Context, w window) (contract.Object, erro
 			return x.timedOut(err)
 		case Throttled:
 			if !x.pause(ctx, wait, err) {
-				return nil, x.callFailure(failure.CreateRejected, err)
+				code := failure.CreateRejected
+				if call.Status == 0 {
+					code = failure.DeadlineExceeded // no server has rejected it
+				}
+				return nil, x.callFailure(code, err)
 			}
 			creates--
 		default:

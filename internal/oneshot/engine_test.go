@@ -333,6 +333,43 @@ func TestARefusalAfterALostCreateIsNotKnown(t *testing.T) {
 	s.run(t, nil, wants(failure.PermissionDenied, Unknown))
 }
 
+// A create that was held back on this side, for want of a token, had no effect: it
+// is sent again as long as it may be, and nobody has rejected it when it may not.
+func TestACreateThatIsHeldBack(t *testing.T) {
+	t.Parallel()
+	held := answer(Throttled, 0, "waiting for a token of Entra")
+	s := newStub(succeeds)
+	s.created = func(n int) error {
+		if n < 2*maxCreates {
+			return held
+		}
+		return nil
+	}
+	s.run(t, nil, wants("", Succeeded))
+
+	s = newStub(succeeds)
+	s.created = func(int) error { return held }
+	s.run(t, nil, func(t *testing.T, result Result, err error) {
+		wants(failure.DeadlineExceeded, Refused)(t, result, err)
+		if strings.Contains(err.Error(), "is busy") {
+			t.Errorf("the API server is blamed: %v", err)
+		}
+	})
+	s.stored(t, checkpoint.Manifest, checkpoint.Prepared, checkpoint.Intent)
+
+	// Whoever is told to stop meanwhile sends none.
+	synctest.Test(t, func(t *testing.T) {
+		s := newStub(succeeds)
+		stop, cancel := context.WithCancel(t.Context())
+		s.created = func(int) error { cancel(); return held }
+		result, err := (&Engine{Cluster: s, Store: s}).Run(stop, testPlan())
+		wants(failure.Cancelled, Cancelled)(t, result, err)
+		if s.creates != 1 {
+			t.Errorf("%d creates are sent", s.creates)
+		}
+	})
+}
+
 func TestStoppingBeforeTheCreateCreatesNothing(t *testing.T) {
 	t.Parallel()
 	for _, at := range []string{"get cronjob#1", "load#1", "put prepared#1", "get job#1", "put dispatch-intent#1"} {

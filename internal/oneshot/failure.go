@@ -75,7 +75,7 @@ func (r *run) callFailure(code failure.Code, err error) error {
 		}
 	}
 	e := failure.New(code, "%w", err)
-	if call != nil && call.Kind == Throttled {
+	if call != nil && call.Kind == Throttled && call.Status != 0 {
 		e = e.WithFix("The API server is busy: run again later, or give a longer timeout")
 	}
 	return e
