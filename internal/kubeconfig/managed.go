@@ -57,7 +57,14 @@ func ReadManaged(data []byte) (*rest.Config, *Plugin, error) {
 	return cfg, plugin, nil
 }
 
+// maxManaged bounds such a kubeconfig, in bytes, as a user's own is bounded. AKS
+// hands out about 10 KiB.
+const maxManaged = 1 << 20
+
 func readManaged(data []byte) (*rest.Config, *Plugin, error) {
+	if len(data) > maxManaged {
+		return nil, nil, invalid("kubeconfig", "is larger than %d bytes", maxManaged)
+	}
 	cluster, user, err := load(data)
 	if err != nil {
 		return nil, nil, err

@@ -103,6 +103,7 @@ func TestManagedKubeconfigsThatAreRefused(t *testing.T) {
 	user := func(text string) string { return kubeconfig(known, text) }
 	cluster := func(text string) string { return kubeconfig(text, login) }
 	for name, test := range map[string]struct{ data, field, text string }{
+		"too much":                {user(login) + strings.Repeat("# x\n", maxManaged/4), "kubeconfig", "is larger than 1048576 bytes"},
 		"nothing":                 {"", "kubeconfig", "is empty"},
 		"a page":                  {"<html>" + testToken, "kubeconfig", "is not a kubeconfig"},
 		"no context":              {strings.Replace(user(login), "current-context: main\n", "", 1), "kubeconfig.current-context", "is not set"},

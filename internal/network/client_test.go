@@ -257,6 +257,7 @@ func TestTheEnvironmentCounts(t *testing.T) {
 		"no certificate authority":         {s.URL, "unknown authority", nil},
 		"a proxy that refuses":             {"https://b.example", "the proxy answered HTTP 403 (Forbidden)", []string{"HTTPS_PROXY=" + p.URL}},
 		"a proxy whose password is cut up": {"https://b.example", "HTTPS_PROXY) is not a URL", []string{"HTTPS_PROXY=http://u:a@" + password + "/b@proxy.example"}},
+		"a proxy that cannot be read":      {"https://b.example", "HTTPS_PROXY) is not a URL", []string{"https_proxy=http://u:" + password + "%zz@proxy.example:3128"}},
 		"a proxy for no such host":         {s.URL, "", []string{"HTTPS_PROXY=http://127.0.0.1:1", "NO_PROXY=127.0.0.1", "SSL_CERT_FILE=" + file}},
 	} {
 		t.Run(name, func(t *testing.T) {

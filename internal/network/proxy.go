@@ -1,10 +1,12 @@
 package network
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
 	"net/url"
+	"os"
 )
 
 // ProxyFunc chooses the proxy for a request, as in [http.Transport]; nil is none.
@@ -20,7 +22,7 @@ var ErrProxyAddress = errors.New("the address of the proxy (HTTPS_PROXY) is not 
 // Its only error is [ErrProxyAddress].
 func Proxy(choose ProxyFunc) ProxyFunc {
 	if choose == nil {
-		choose = http.ProxyFromEnvironment
+		choose = fromEnvironment
 	}
 	return func(req *http.Request) (*url.URL, error) {
 		u, err := choose(req)
@@ -29,6 +31,24 @@ func Proxy(choose ProxyFunc) ProxyFunc {
 		}
 		return u, nil
 	}
+}
+
+// fromEnvironment is [http.ProxyFromEnvironment], which takes an address that it
+// cannot read for none: what was to go through a proxy would go past it.
+func fromEnvironment(req *http.Request) (*url.URL, error) {
+	if req.URL.Scheme == "https" && !readable(cmp.Or(os.Getenv("HTTPS_PROXY"), os.Getenv("https_proxy"))) {
+		return nil, ErrProxyAddress
+	}
+	return http.ProxyFromEnvironment(req)
+}
+
+// readable reports whether an address of a proxy is one, with a scheme or without.
+func readable(address string) bool {
+	if _, err := url.Parse(address); err == nil {
+		return true
+	}
+	_, err := url.Parse("http://" + address)
+	return err == nil
 }
 
 // isProxy reports whether an address has nothing after its host. One that has is
