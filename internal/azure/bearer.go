@@ -37,6 +37,9 @@ func (b *bearer) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || resp.StatusCode != http.StatusUnauthorized {
 		return resp, err
 	}
+	if once && b.tokens.replaced(token.Token) {
+		return resp, nil // Another one would not be taken either.
+	}
 	fresh, err := b.tokens.replace(ctx, token.Token)
 	if err == nil && fresh.Token == token.Token {
 		return resp, nil // It is as fresh as it gets: the answer counts.

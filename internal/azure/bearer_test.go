@@ -186,6 +186,39 @@ func TestACreateNeitherWaitsNorIsRepeated(t *testing.T) {
 	}
 }
 
+// A server that takes no token at all is told as that, and no create is held back
+// for ever.
+func TestACreateWhoseEveryTokenIsRejected(t *testing.T) {
+	t.Parallel()
+	s := newAPIServer(t, "none")
+	k := numbered(9, nil)
+	if _, _, err := send(t, s, k, http.MethodGet, nil); err != nil { // It replaces the first.
+		t.Fatal(err)
+	}
+	k.mu.Lock()
+	k.replacing.begin = time.Now().Add(-time.Minute) // as after long pauses
+	k.mu.Unlock()
+	status, answer, err := send(t, s, k, http.MethodPost, strings.NewReader("{}"))
+	if status != http.StatusUnauthorized || answer != "answer to 2" || err != nil {
+		t.Errorf("the answer is %d %q, %v", status, answer, err)
+	}
+}
+
+// A machine whose clock is ahead takes each token for one that has ended, and the
+// server's clock counts.
+func TestACreateWhileTheClockIsAhead(t *testing.T) {
+	t.Parallel()
+	s := newAPIServer(t, "1")
+	k := &tokens{ask: func(context.Context) (azcore.AccessToken, error) {
+		return azcore.AccessToken{Token: "1", ExpiresOn: time.Now().Add(-time.Hour)}, nil
+	}}
+	for _, method := range []string{http.MethodGet, http.MethodPost} {
+		if status, answer, err := send(t, s, k, method, nil); status != http.StatusOK || err != nil {
+			t.Errorf("%s is answered %d %q, %v", method, status, answer, err)
+		}
+	}
+}
+
 // A 401 whose body does not end holds nothing up.
 func TestABodyWithoutAnEndIsNotReadToIt(t *testing.T) {
 	t.Parallel()

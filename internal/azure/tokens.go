@@ -166,6 +166,22 @@ func alike(one, other error) bool {
 
 var errRenewal = errors.New("a token was not to be had within " + renewal.String())
 
+// replaced reports whether a token is one that replaced another which had been
+// rejected.
+func (t *tokens) replaced(token string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.replacing == nil {
+		return false
+	}
+	select {
+	case <-t.replacing.done:
+		return t.replacing.token.Token == token
+	default:
+		return false
+	}
+}
+
 // keep makes a token the present one.
 func (t *tokens) keep(token azcore.AccessToken, asked time.Time) {
 	life := token.ExpiresOn.Sub(asked)
@@ -173,6 +189,12 @@ func (t *tokens) keep(token azcore.AccessToken, asked time.Time) {
 	t.renew = token.ExpiresOn.Add(-min(ahead, life/5))
 	if !token.RefreshOn.IsZero() && token.RefreshOn.Before(t.renew) {
 		t.renew = token.RefreshOn
+	}
+	if life <= 0 {
+		// It ended before it was asked for, so this machine's clock is ahead. The
+		// server's counts, and says so if it does not take the token.
+		t.usable = asked.Add(again)
+		t.renew = t.usable
 	}
 	if soon := asked.Add(again); token.Token == t.current.Token && t.renew.Before(soon) {
 		t.renew = soon // Somebody else keeps tokens too, and has no other one yet.

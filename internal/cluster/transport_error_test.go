@@ -137,13 +137,17 @@ func TestCredentialThatIsWaitedFor(t *testing.T) {
 		cfg := s.config()
 		cfg.BearerToken = ""
 		cfg.WrapTransport = func(next http.RoundTripper) http.RoundTripper { return late{next, sent} }
-		c := connect(t, cfg)
-		c.times.request = 200 * time.Millisecond
-		_, err := c.CreateJob(t.Context(), testNamespace, job(0, ""))
-		// It had no effect, whatever was sent before.
-		wantCallError(t, err, oneshot.Throttled, "waiting for a token of Entra")
-		if call, ok := errors.AsType[*oneshot.CallError](err); !ok || !call.Temporary() || failure.CodeOf(err) != "" {
-			t.Errorf("sent %t: %v", sent, err)
+		// It had no effect, whatever was sent before and whoever's time is up.
+		for _, end := range []struct{ request, run time.Duration }{{200 * time.Millisecond, time.Minute}, {time.Minute, 200 * time.Millisecond}} {
+			c := connect(t, cfg)
+			c.times.request = end.request
+			ctx, cancel := context.WithTimeout(t.Context(), end.run)
+			_, err := c.CreateJob(ctx, testNamespace, job(0, ""))
+			cancel()
+			wantCallError(t, err, oneshot.Throttled, "waiting for a token of Entra")
+			if call, ok := errors.AsType[*oneshot.CallError](err); !ok || !call.Temporary() || call.Status != 0 || failure.CodeOf(err) != "" {
+				t.Errorf("sent %t, %+v: %v", sent, end, err)
+			}
 		}
 	}
 }

@@ -43,11 +43,7 @@ func (x *execution) create(ctx context.Context, w window) (contract.Object, erro
 			return x.timedOut(err)
 		case Throttled:
 			if !x.pause(ctx, wait, err) {
-				code := failure.CreateRejected
-				if call.Status == 0 {
-					code = failure.DeadlineExceeded // no server has rejected it
-				}
-				return nil, x.callFailure(code, err)
+				return nil, x.heldBack(call, err)
 			}
 			creates--
 		default:
@@ -65,6 +61,19 @@ func (x *execution) create(ctx context.Context, w window) (contract.Object, erro
 		}
 		backoff = min(2*backoff, maxBackoff)
 	}
+}
+
+// heldBack tells a create that had no effect and for which no time is left.
+func (x *execution) heldBack(call *CallError, err error) error {
+	if call.Status != 0 {
+		return x.callFailure(failure.CreateRejected, err)
+	}
+	// No server has rejected it: it was held back on this side.
+	if stopped := x.stopped(); stopped != nil {
+		return stopped
+	}
+	return failure.New(failure.DeadlineExceeded, "the time was up before Job %s/%s could be created: %w", x.Namespace, x.Name, err).
+		WithFix("Run again, or give a longer timeout")
 }
 
 // createOnce sends one create. It is not cut off the moment the run is told to
