@@ -20,7 +20,7 @@ cluster=example
 context=example # of kubectl: kubectl config get-contexts
 
 # GitHub's. For Azure Pipelines, set issuer here and subject below to what the
-# service connection shows, and leave gh out.
+# service connection shows, and leave out both parts that call gh.
 issuer=https://token.actions.githubusercontent.com
 # Of the public cloud. api://AzureADTokenExchangeUSGov and
 # api://AzureADTokenExchangeChina are those of the others.

@@ -27,11 +27,14 @@ type advice struct {
 var denials = map[int]advice{
 	700213: {noSubject, forApplication, true},
 	7002138: {func(l *login, c claims) string {
+		if l.ofPullRequest(c) {
+			return fixPullRequest
+		}
 		return "One that is there has the subject in other capitals: correct those of environment in the workflow, or of the credential. " + noMatch(l, c)
 	}, forApplication, true},
 	70021:  {noSubject, forApplication, true},
 	700211: {noMatch, forApplication, true},
-	700212: {noAudience, forApplication, true},
+	700212: {noAudience, nil, true},
 	700024: {fix: func(l *login, _ claims) string {
 		if l.options.Auth == WorkloadIdentity {
 			return "Check the clock of this machine, and that the kubelet still renews the file that AZURE_FEDERATED_TOKEN_FILE names"
@@ -53,21 +56,26 @@ var denials = map[int]advice{
 	}},
 }
 
-// pullRequest ends the subject of a pull request's job, and reference that of a job
+// pullRequest is the subject of a pull request's job, and reference that of a job
 // that names no environment.
 // https://docs.github.com/en/actions/reference/security/oidc
 var (
-	pullRequest = regexp.MustCompile(`^repo:.*:pull_request$`)
+	pullRequest = regexp.MustCompile(`^repo:[^:]+:pull_request$`)
 	reference   = regexp.MustCompile(`^repo:[^:]+:(ref:refs/.+)$`)
 )
+
+const fixPullRequest = "This is a pull request's job. Do not trust its subject: everybody who can open one would sign in. Run this in a job with an environment, which the federated credential is for"
+
+// ofPullRequest reports whether to trust an id token is to trust everybody who can
+// open a pull request. None of the commands is told for such a one.
+func (l *login) ofPullRequest(c claims) bool {
+	return l.options.Auth == GitHub && pullRequest.MatchString(c.Subject)
+}
 
 // noSubject looks at what kind of subject there is: to trust whatever a job shows is
 // not always what is wanted.
 func noSubject(l *login, c claims) string {
 	if l.options.Auth == GitHub {
-		if pullRequest.MatchString(c.Subject) {
-			return "This is a pull request's job. Do not trust its subject: everybody who can open one would sign in. Run this in a job with an environment, which the federated credential is for"
-		}
 		if m := reference.FindStringSubmatch(c.Subject); m != nil {
 			return fmt.Sprintf("The job names no environment, so its subject ends in %s. Where the federated credential is for an environment, add environment to the job. To trust everybody who can push there instead, make one for that. %s",
 				l.line(m[1], maxText), noMatch(l, c))
@@ -76,36 +84,59 @@ func noSubject(l *login, c claims) string {
 	return noMatch(l, c)
 }
 
-// noAudience names the input that the audience is from, where it is none that Entra
-// is known by.
+// noAudience tells how to change the audience of the federated credential that is
+// there: there cannot be two for the same issuer and subject. It names the input that
+// the audience is from, where it is none that Entra is known by.
+// https://learn.microsoft.com/entra/workload-id/workload-identity-federation-considerations
 func noAudience(l *login, c claims) string {
+	if l.ofPullRequest(c) {
+		return fixPullRequest
+	}
 	usual := []string{}
 	for _, name := range []string{PublicCloud, GovernmentCloud, ChinaCloud} {
 		cloud, _ := CloudNamed(name)
 		usual = append(usual, cloud.Audience)
 	}
 	if l.options.Auth != GitHub || slices.Contains(usual, l.options.Cloud.Audience) {
-		return noMatch(l, c)
+		return otherAudience(l, c)
 	}
-	return fmt.Sprintf("The input audience is %s: leave it out, where the federated credential has the usual one. Else make one for that. %s", l.line(l.options.Cloud.Audience, maxText), noMatch(l, c))
+	return fmt.Sprintf("The input audience is %s: leave it out, where the federated credential has the usual one. %s", l.line(l.options.Cloud.Audience, maxText), otherAudience(l, c))
+}
+
+func otherAudience(l *login, c claims) string {
+	f, ok := l.credentialFor(c)
+	if !ok {
+		return fmt.Sprintf("The federated credential for this issuer and subject has another audience: correct it to that of the id token, %q", l.line(string(c.Audience), maxText))
+	}
+	return fmt.Sprintf("The one for this issuer and subject has another audience. See its name: az identity federated-credential list --resource-group GROUP --identity-name IDENTITY --output table; "+
+		"then az identity federated-credential update --resource-group GROUP --identity-name IDENTITY --name NAME --issuer %s --subject %s --audiences %s%s",
+		escape.Shell(f.Issuer), escape.Shell(f.Subject), escape.Shell(f.Audiences[0]), l.whichIdentity())
+}
+
+// whichIdentity ends a text with how to find what its commands leave open.
+func (l *login) whichIdentity() string {
+	return fmt.Sprintf("; GROUP and IDENTITY are what az identity list --query \"[?clientId=='%s'].{group:resourceGroup,name:name}\" --output table prints", l.options.ClientID)
 }
 
 // noMatch has the command that makes Entra take the id token. It is the only place
 // in which what the token says of the job stands.
 // https://learn.microsoft.com/cli/azure/identity/federated-credential
 func noMatch(l *login, c claims) string {
+	if l.ofPullRequest(c) {
+		return fixPullRequest
+	}
 	f, ok := l.credentialFor(c)
 	if !ok {
 		return fmt.Sprintf("Add a federated credential whose issuer, subject and audience are those of the id token: %q, %q, %q",
 			l.line(c.Issuer, maxText), l.line(c.Subject, maxText), l.line(string(c.Audience), maxText))
 	}
-	fix := fmt.Sprintf("Client %s needs a federated credential for exactly this id token: "+
-		"az identity federated-credential create --resource-group GROUP --identity-name IDENTITY --name %s --issuer %s --subject %s --audiences %s",
-		l.options.ClientID, f.Name, escape.Shell(f.Issuer), escape.Shell(f.Subject), escape.Shell(f.Audiences[0]))
+	ids := ""
 	if immutable.MatchString(c.Subject) {
-		fix += " (with the ids of owner and repository: one for the names alone does not match)"
+		ids = " (with the ids of owner and repository: one for the names alone does not match)"
 	}
-	return fix + fmt.Sprintf("; GROUP and IDENTITY are what az identity list --query \"[?clientId=='%s'].{group:resourceGroup,name:name}\" --output table prints", l.options.ClientID)
+	return fmt.Sprintf("Client %s needs a federated credential for exactly this id token%s: "+
+		"az identity federated-credential create --resource-group GROUP --identity-name IDENTITY --name %s --issuer %s --subject %s --audiences %s%s",
+		l.options.ClientID, ids, f.Name, escape.Shell(f.Issuer), escape.Shell(f.Subject), escape.Shell(f.Audiences[0]), l.whichIdentity())
 }
 
 // forApplication is the same for an app registration: az has another command for
@@ -113,7 +144,7 @@ func noMatch(l *login, c claims) string {
 // https://learn.microsoft.com/cli/azure/ad/app/federated-credential
 func forApplication(l *login, c claims) string {
 	f, ok := l.credentialFor(c)
-	if !ok || pullRequest.MatchString(c.Subject) {
+	if !ok || l.ofPullRequest(c) {
 		return ""
 	}
 	parameters, err := json.Marshal(f)

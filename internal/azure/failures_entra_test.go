@@ -17,6 +17,8 @@ func job(change func(*standin.Job)) func(*world) {
 	return func(w *world) { w.GitHub.Change(change) }
 }
 
+func pullRequestJob(j *standin.Job) { j.Environment, j.EventName = "", "pull_request" }
+
 // answers has Entra answer every request for a token so.
 func answers(answer standin.Answer) func(*world) {
 	return func(w *world) { w.Entra.On(tokenRequest, -1, answer) }
@@ -31,7 +33,8 @@ var entraFailures = []failing{
 	{"entra-700213-environment", job(func(j *standin.Job) { j.Environment = "staging" })},
 	{"entra-700213-branch", job(func(j *standin.Job) { j.Environment, j.Ref = "", "refs/heads/feature/x" })},
 	{"entra-700213-tag", job(func(j *standin.Job) { j.Environment, j.Ref = "", "refs/tags/v1.2.3" })},
-	{"entra-700213-pull-request", job(func(j *standin.Job) { j.Environment, j.EventName = "", "pull_request" })},
+	{"entra-700213-pull-request", job(pullRequestJob)},
+	{"entra-700213-environment-pull-request", job(func(j *standin.Job) { j.Environment = "pull_request" })},
 	{"entra-700213-immutable", job(func(j *standin.Job) { j.Immutable = true })},
 	{"entra-700213-file", job(func(j *standin.Job) { j.Subject = "@/etc/passwd" })},
 	{"entra-700213-hostile", job(func(j *standin.Job) { j.Subject = "repo:acme/o'rders:environment:\x1b[31m$(reboot)\n::error::x" })},
@@ -40,6 +43,19 @@ var entraFailures = []failing{
 	{"entra-700211", func(w *world) {
 		w.Entra.ChangeApp(standin.TenantID, standin.ClientID, func(a *standin.App) { a.Credentials[0].Issuer += "/acme" })
 	}},
+	{"entra-700211-pull-request", func(w *world) {
+		w.GitHub.Change(pullRequestJob)
+		code(700211)(w)
+	}},
+	{"entra-700212-pull-request", func(w *world) {
+		w.GitHub.Change(pullRequestJob)
+		code(700212)(w)
+	}},
+	{"entra-7002138-pull-request", func(w *world) {
+		w.GitHub.Change(pullRequestJob)
+		code(7002138)(w)
+	}},
+	{"entra-700212-usual", code(700212)},
 	{"entra-700212", func(w *world) { w.options.Cloud.Audience = "api://acme" }},
 	{"entra-700024", job(func(j *standin.Job) { j.Shift = -time.Hour })},
 	{"entra-700016", func(w *world) { w.options.ClientID = "00000000-0000-0000-0000-00000000dead" }},

@@ -45,7 +45,7 @@ func (l *login) noAnswer(s seen) string {
 	case network.LookupFailed:
 		return "the name servers could not tell the address of " + host
 	case network.ProxyAddress:
-		return "HTTPS_PROXY is not a URL"
+		return network.ErrProxyAddress.Error()
 	case network.ProxyRefused:
 		if cause.Status == 0 {
 			return "the proxy of HTTPS_PROXY does not connect to " + s.host
@@ -89,12 +89,12 @@ func (l *login) fixConnection(s seen, inputs string) string {
 		}
 		return "Check " + inputs + ", and that this runner's network resolves the name"
 	case network.ProxyAddress:
-		return "Set it to http://HOST:PORT, or unset it"
+		return "Set HTTPS_PROXY to one, or unset it"
 	case network.ProxyRefused:
 		if cause.Status == http.StatusProxyAuthRequired {
-			return "Put a user and password that the proxy takes into HTTPS_PROXY, or the host into NO_PROXY"
+			return "Put a user and password that the proxy accepts into HTTPS_PROXY, or " + s.host + " into NO_PROXY where no proxy is needed"
 		}
-		return "Have the proxy allow " + s.host + ", or put the host into NO_PROXY"
+		return "Have the proxy allow " + s.host + ", or put the host into NO_PROXY where no proxy is needed"
 	case network.WrongHost:
 		return fmt.Sprintf("Check %s, and whether something on the way answers in its place; the certificate is issued by %q", inputs, l.line(cause.Issuer, maxForeign))
 	case network.UntrustedCertificate:

@@ -35,19 +35,21 @@ func isPrivate(host string) bool {
 // isAKS recognizes the names of AKS.
 func isAKS(host string) bool { return strings.HasSuffix(host, ".azmk8s.io") }
 
-// throughProxy is the hint on a cause at a proxy that is given in these settings.
-func throughProxy(cause network.Cause, settings, host string) string {
+// throughProxy is the hint on a cause at a proxy that is given in these settings;
+// exempt goes round it for a host.
+func throughProxy(cause network.Cause, settings, host, exempt string) string {
+	exempt += " where no proxy is needed"
 	switch cause.Kind {
 	case network.NoSuchHost, network.LookupFailed, network.ConnectionRefused, network.NoRoute, network.TimedOut:
 		return "check " + settings + ", and that this runner reaches the proxy"
 	case network.ProxyRefused:
 		switch {
 		case cause.Status == http.StatusProxyAuthRequired:
-			return settings + " needs a user and password that it accepts, or NO_PROXY " + host + " where no proxy is needed"
+			return "put a user and password that the proxy accepts into " + settings + ", or " + host + exempt
 		case cause.Status/100 == 5:
-			return "the proxy cannot reach the API server: let it, or put " + host + " into NO_PROXY where no proxy is needed"
+			return "the proxy cannot reach the API server: let it, or put " + host + exempt
 		}
-		return "have the proxy allow connections to " + host + ", or put the name into NO_PROXY where no proxy is needed"
+		return "have the proxy allow connections to " + host + ", or put the name" + exempt
 	case network.WrongHost, network.ExpiredCertificate, network.UntrustedCertificate, network.NotTLS, network.HandshakeRefused, network.ClientCertificateRefused:
 		// net/http has one set of CAs for both.
 		return "a proxy that is spoken to over TLS is held to the cluster's CA too: give " + settings + " as http://HOST:PORT"
@@ -63,7 +65,8 @@ func (g givenKubeconfig) host() string { return g.client.base.Hostname() }
 
 func (g givenKubeconfig) connection(cause network.Cause) string {
 	if cause.Proxy {
-		return throughProxy(cause, "HTTPS_PROXY or the kubeconfig's proxy-url", g.host())
+		// NO_PROXY does not count for a proxy of the kubeconfig.
+		return throughProxy(cause, "HTTPS_PROXY or the kubeconfig's proxy-url", g.host(), " into NO_PROXY, or take proxy-url out,")
 	}
 	switch cause.Kind {
 	case network.NoSuchHost:
@@ -95,7 +98,7 @@ func (g givenKubeconfig) unresolved() string {
 	case isPrivate(g.host()):
 		return "the API server's name is private: run this on a runner inside the cluster's virtual network, or in one that its private DNS zone is linked to"
 	case isAKS(g.host()):
-		return "the cluster is private, stopped or deleted: a private one needs a runner inside its virtual network, a stopped one az aks start"
+		return "the cluster is private, stopped or deleted: a private one needs a runner inside its virtual network, a stopped one has to be started (az aks start)"
 	}
 	return "check the server in the kubeconfig, and that its name resolves from this runner's network"
 }

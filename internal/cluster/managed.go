@@ -40,7 +40,7 @@ type managed struct {
 func (m managed) connection(cause network.Cause) string {
 	host := m.client.base.Hostname()
 	if cause.Proxy {
-		return throughProxy(cause, "HTTPS_PROXY", host)
+		return throughProxy(cause, "HTTPS_PROXY", host, " into NO_PROXY")
 	}
 	inPlace := "something else answers in the API server's place; check HTTPS_PROXY, and what " + host + " resolves to on this runner"
 	switch cause.Kind {
@@ -58,7 +58,7 @@ func (m managed) connection(cause network.Cause) string {
 	case network.WrongHost, network.NotTLS, network.HandshakeRefused:
 		return inPlace + m.issuer(cause)
 	case network.ExpiredCertificate:
-		return "check the clock of this runner; if it is right, the cluster's certificates have to be rotated: az aks rotate-certs" + m.arguments()
+		return "check the clock of this runner; if it is right, the cluster's certificates have to be rotated (az aks rotate-certs" + m.arguments() + ")"
 	case network.UntrustedCertificate:
 		return "the certificate is not from the cluster's own authority, which is the only one that counts here, whatever SSL_CERT_FILE says: have the proxy leave connections to " +
 			host + " unopened, or add the name to NO_PROXY" + m.issuer(cause)
@@ -83,15 +83,14 @@ func (m managed) issuer(cause network.Cause) string {
 func (m managed) unresolved(host string) string {
 	if isPrivate(host) {
 		return "the API server's name is private: run this on a runner inside the cluster's virtual network, or in one that its private DNS zone is linked to; " +
-			"where the cluster has a public name as well, use-private-fqdn: false takes that one; " +
-			"to look by hand from elsewhere: " + m.lookByHand()
+			"where the cluster has a public name as well, use-private-fqdn: false takes that one" + m.lookByHand()
 	}
-	return "AKS says that this is the API server's name: the cluster is being created, started or deleted (" + m.show("powerState") + "), or this runner's name server does not resolve names on the internet"
+	return "AKS says that this is the API server's name: the cluster is being created or started, or is stopped or deleted (" + m.show("powerState") + "), or this runner's name server does not resolve names on the internet"
 }
 
 func (m managed) unanswered(host string, cause network.Cause) string {
 	private := cause.Address.IsPrivate()
-	inside := "run this on a runner inside the cluster's virtual network, or in one that is connected to it; to look by hand from elsewhere: " + m.lookByHand()
+	inside := "run this on a runner inside the cluster's virtual network, or in one that is connected to it" + m.lookByHand()
 	switch {
 	case private && !isPrivate(host):
 		return "the public name of a private cluster stands for a private address: " + inside
@@ -120,10 +119,10 @@ func (m managed) denied(call call, code int) string {
 	return hint
 }
 
-// lookByHand is the command that reaches a private cluster by way of Azure.
+// lookByHand has the command that reaches a private cluster by way of Azure.
 // https://learn.microsoft.com/azure/aks/access-private-cluster
 func (m managed) lookByHand() string {
-	return "az aks command invoke" + m.arguments() + ` --command "kubectl get jobs --namespace NAMESPACE"`
+	return " (to look by hand from elsewhere: az aks command invoke" + m.arguments() + ` --command "kubectl get jobs --namespace NAMESPACE")`
 }
 
 func (m managed) show(query string) string {

@@ -64,10 +64,15 @@ func tame(text string) bool {
 	return tameText.MatchString(text) && !linked.MatchString(text)
 }
 
-// sentenced ends a text with a full stop if nothing ends it.
+// pasted recognizes a text whose end is there to be pasted: a command with options, or
+// a piece of YAML. What a shell quotes may hold what else would end a command.
+var pasted = regexp.MustCompile(`(?:: (?:az|kubectl)(?: [a-z-]+)* --(?:[^;'"()]|'[^']*'|"[^"]*")*|\})$`)
+
+// sentenced ends a text with a full stop if nothing ends it, unless the stop would be
+// pasted too.
 func sentenced(text string) string {
 	text = strings.TrimRight(text, " \n")
-	if text == "" || strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "?") {
+	if text == "" || strings.HasSuffix(text, ".") || strings.HasSuffix(text, "!") || strings.HasSuffix(text, "?") || pasted.MatchString(text) {
 		return text
 	}
 	return text + "."
