@@ -144,13 +144,14 @@ func wantCallError(t *testing.T, err error, kind oneshot.Kind, parts ...string) 
 	if call.Kind != kind {
 		t.Errorf("kind %d, want %d: %v", call.Kind, kind, err)
 	}
+	told := err.Error() + ". " + call.Fix
 	for _, part := range parts {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("%q is not in: %v", part, err)
+		if !strings.Contains(told, part) {
+			t.Errorf("%q is not in: %s", part, told)
 		}
 	}
-	if strings.Contains(err.Error(), testToken) || strings.Contains(err.Error(), testPassword) {
-		t.Errorf("a secret is in: %v", err)
+	if strings.Contains(told, testToken) || strings.Contains(told, testPassword) {
+		t.Errorf("a secret is in: %s", told)
 	}
 }
 

@@ -23,7 +23,11 @@ func (c *Client) transportError(ctx, limited context.Context, call call, x *exch
 		return fmt.Errorf("could not %s %s %s in namespace %s: %w", call.verb, call.resource, call.name, call.namespace, context.Cause(ctx))
 	}
 	kind, err := c.meaning(err, limited.Err() != nil, x.sent.Load())
-	return call.failed(kind, status, err)
+	failed := call.failed(kind, status, err)
+	if w, ok := errors.AsType[*worded](err); ok {
+		failed.Fix = w.fix
+	}
+	return failed
 }
 
 // meaning returns the kind of a failure, and the failure in words, with a hint where
@@ -33,14 +37,14 @@ func (c *Client) meaning(err error, expired, sent bool) (oneshot.Kind, error) {
 	if coded, ok := errors.AsType[*failure.Error](err); ok {
 		// A credential that could not be had: the wrapper that gets it has tried
 		// what there is to try. Its code is told by whoever tells of the run.
-		return oneshot.Unreachable, &worded{strings.Replace(err.Error(), string(coded.Code)+": ", "", 1), err}
+		return oneshot.Unreachable, &worded{text: strings.Replace(err.Error(), string(coded.Code)+": ", "", 1), err: err}
 	}
 	if _, ok := errors.AsType[waiting](err); ok {
 		return oneshot.Throttled, err
 	}
 	cause := network.CauseOf(err)
 	if lasts(cause) {
-		return oneshot.Unreachable, c.explained(cause, err)
+		return oneshot.Unreachable, c.explained(cause, err, true)
 	}
 	timedOut := expired || cause.Kind == network.TimedOut
 	switch {
@@ -52,7 +56,7 @@ func (c *Client) meaning(err error, expired, sent bool) (oneshot.Kind, error) {
 		text := "no connection in the time that a request gets"
 		return oneshot.Unavailable, errors.New(text + "; " + c.hints().connection(network.Cause{Kind: network.TimedOut}))
 	}
-	return oneshot.Unavailable, c.explained(cause, err)
+	return oneshot.Unavailable, c.explained(cause, err, false)
 }
 
 // waiting is an error of a wrapper whose request had no effect, since what it needs
@@ -76,22 +80,28 @@ func lasts(cause network.Cause) bool {
 	return !cause.Temporary()
 }
 
-// explained is an error in plain words, with what can be done about it.
-func (c *Client) explained(cause network.Cause, err error) error {
+// explained is an error in plain words, with what can be done about it: beside the
+// words of one that ends a run, and in them where it is told while others are tried.
+func (c *Client) explained(cause network.Cause, err error, final bool) error {
 	text := cause.Text(strings.TrimSuffix(c.base.Host, ":443"))
 	if _, cut := errors.AsType[*cutError](err); cut || text == "" {
 		text = err.Error()
 	}
-	if hint := c.hints().connection(cause); hint != "" {
-		text += "; " + hint
+	hint := c.hints().connection(cause)
+	switch {
+	case hint == "":
+		return &worded{text: text, err: err}
+	case final:
+		return &worded{text: text, fix: strings.ToUpper(hint[:1]) + hint[1:], err: err}
 	}
-	return &worded{text, err}
+	return &worded{text: text + "; " + hint, err: err}
 }
 
-// worded is an error in other words.
+// worded is an error in other words. fix is a sentence on what can be done, where
+// the words do not say it.
 type worded struct {
-	text string
-	err  error
+	text, fix string
+	err       error
 }
 
 func (e *worded) Error() string { return e.text }

@@ -219,7 +219,7 @@ func TestTextsOnConnections(t *testing.T) {
 				if call.Temporary() {
 					outcome = "is tried again"
 				}
-				texts[i] = fmt.Sprintf("# %s: %s\n%s\n\n", s.name, outcome, err)
+				texts[i] = fmt.Sprintf("# %s: %s\n%s\n%s\n\n", s.name, outcome, err, call.Fix)
 			})
 		}
 		done.Wait()

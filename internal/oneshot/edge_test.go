@@ -443,3 +443,20 @@ func TestAnAdaptersAdviceGoesBeforeTheGeneralOne(t *testing.T) {
 		}
 	}
 }
+
+// What can be done is told once: beside the text, not in it.
+func TestAdviceOfAFailureInsideIsItsOwn(t *testing.T) {
+	t.Parallel()
+	inner := failure.New(failure.CredentialFailed, "asking Entra: no").WithFix("Ask again")
+	call := &CallError{Verb: "get", Resource: "jobs.batch", Name: "x", Namespace: "n", Kind: Unreachable, Err: fmt.Errorf("signing in: %w", inner)}
+	r := &run{Engine: &Engine{}, caller: t.Context()}
+	told, _ := errors.AsType[*failure.Error](r.callFailure(failure.ReadbackFailed, call))
+	if told == nil || told.Code != inner.Code || told.Fix != inner.Fix || strings.Contains(told.Message, inner.Fix) ||
+		!strings.HasPrefix(told.Message, "could not get jobs.batch x in namespace n: signing in: ") {
+		t.Errorf("told: %+v", told)
+	}
+	unreachable := &CallError{Verb: "get", Resource: "jobs.batch", Kind: Unreachable, Fix: "Use another runner", Err: errors.New("no such name")}
+	if told, _ = errors.AsType[*failure.Error](r.callFailure(failure.ReadbackFailed, unreachable)); told == nil || told.Fix != unreachable.Fix || told.Code != failure.ClusterUnreachable {
+		t.Errorf("told: %+v", told)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
@@ -71,7 +72,7 @@ func (r *run) callFailure(code failure.Code, err error) error {
 		case Denied:
 			return failure.New(failure.PermissionDenied, "%w", err).WithFix("%s", cmp.Or(call.Fix, fixDenied(call)))
 		case Unreachable:
-			return failure.New(failure.ClusterUnreachable, "%w", err)
+			return failure.New(failure.ClusterUnreachable, "%w", err).WithFix("%s", call.Fix)
 		}
 	}
 	e := failure.New(code, "%w", err)
@@ -104,12 +105,18 @@ func (r *run) storeFailure(doing string, err error) error {
 	return failure.New(failure.CheckpointStoreFailed, "%s: %w", doing, err)
 }
 
-// coded returns err as the failure that it is or wraps, with all of its text, or
-// nil when there is none in it.
+// coded returns err as the failure that it is or wraps, with all of its text and
+// its advice, or nil when there is none in it.
 func coded(err error) *failure.Error {
 	inner, ok := errors.AsType[*failure.Error](err)
 	if !ok || error(inner) == err { //nolint:errorlint // whether it is wrapped is the question
 		return inner
 	}
-	return failure.New(inner.Code, "%w", err).At(inner.Field)
+	e := failure.New(inner.Code, "%w", err).At(inner.Field)
+	if text, found := strings.CutSuffix(e.Message, ". "+inner.Fix); found && inner.Fix != "" {
+		// It ends the text of the error around it, and is told by itself.
+		e.Message = text
+		e = e.WithFix("%s", inner.Fix)
+	}
+	return e
 }
