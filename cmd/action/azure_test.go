@@ -151,3 +151,28 @@ func TestTheMissingPermissionIsToldFirst(t *testing.T) {
 		t.Errorf("Entra was asked:\n%s", e.log)
 	}
 }
+
+// A kubeconfig that is one way too many is read all the same: another input may
+// repeat a secret of it.
+func TestSecretsOfAKubeconfigBesideAzureAreHidden(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, complete)
+	s := newStep(t, server)
+	s.env["INPUT_CLIENT-ID"] = "33333333-4444-5555-6666-777777777777"
+	s.env["INPUT_RESOURCE-GROUP"], s.env["INPUT_CLUSTER-NAME"] = "example-rg", "example"
+	s.env["INPUT_ARGS"] = "--token=" + token
+	e := s.run(t.Context(), t)
+	e.expect(t, 2, "reason", "config-invalid")
+	s.expectUntouched(t, server)
+	if shown := e.raw + e.summary; strings.Contains(shown, token) {
+		t.Errorf("the token is shown:\n%s", shown)
+	}
+	for line := range strings.Lines(e.log) {
+		if strings.Contains(line, token) && !strings.HasPrefix(line, "::add-mask::") {
+			t.Errorf("the token is shown: %s", line)
+		}
+	}
+	if !strings.Contains(e.log, "::add-mask::"+token) {
+		t.Errorf("the token is not masked\n%s", e.log)
+	}
+}

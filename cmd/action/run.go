@@ -121,15 +121,13 @@ func (s *session) execute(ctx context.Context) (oneshot.Result, error) {
 // To the cluster nothing is sent yet, and to Azure only when nothing is wrong
 // with the inputs.
 func (s *session) connect(ctx context.Context, c config.Config, inputs error) (*cluster.Client, error) {
-	if c.Azure != nil {
-		if inputs != nil {
-			return nil, inputs
-		}
+	if c.Azure != nil && inputs == nil {
 		s.begin(connecting, azure.Limit)
 		return s.connectAzure(ctx, c.Azure)
 	}
-	// The kubeconfig is read also with inputs that are wrong: the others are told,
-	// and a secret among them is known for one only by the kubeconfig.
+	// The kubeconfig is read also with inputs that are wrong, as when it is given
+	// beside those of Azure: the others are told, and a secret among them is known
+	// for one only by the kubeconfig.
 	cfg, err := readKubeconfig(c.Kubeconfig)
 	if err != nil || cfg == nil {
 		return nil, cmp.Or(inputs, err)
