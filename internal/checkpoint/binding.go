@@ -129,13 +129,7 @@ func (b Binding) check(step Step, r Record) error {
 			}
 		}
 	}
-	material := maps.Clone(map[string]any(r.Content))
-	delete(material, "checkpoint_digest")
-	digest, err := contract.DigestOf(material)
-	if err != nil {
-		return Differs(where, "the retained record cannot be digested: %w", err)
-	}
-	return same(where, "checkpoint_digest", r.Content["checkpoint_digest"], digest.String())
+	return checkDigest(where, r)
 }
 
 // Same holds a retained record against the one that this execution would write.
