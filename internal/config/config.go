@@ -21,6 +21,8 @@ type Config struct {
 	Azure *Azure
 	// WorkDir is the absolute path of the folder of the records.
 	WorkDir string
+	// Checkpoints are the places for records beside that folder.
+	Checkpoints Checkpoints
 }
 
 // Source is where inputs come from.
@@ -39,6 +41,9 @@ type Source struct {
 	// UID is the user that the process runs as; root has a work folder of its
 	// own.
 	UID int
+	// Workflow says that this is a job of a GitHub workflow, and Artifacts that the
+	// artifact service is there for it, which is what checkpoint-stores auto goes by.
+	Workflow, Artifacts bool
 }
 
 // Read returns the checked configuration. The only thing it reads beside the
@@ -61,6 +66,7 @@ func Read(src Source) (Config, error) {
 	c.Azure = azureReader{p, v, src, pins, way}.read()
 	c.Kubeconfig = readKubeconfig(p, v, pins, way)
 	c.WorkDir = readWorkDir(p, v, src)
+	c.Checkpoints = readCheckpoints(p, v, src)
 	if have := v.text(dialect); have != FDAI {
 		p.add(dialect, "is %q; %s is the only contract so far", have, FDAI)
 	}

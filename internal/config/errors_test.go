@@ -220,6 +220,10 @@ func TestInputsAreDeclaredOnce(t *testing.T) {
 			t.Errorf("%s is declared twice", in.Name)
 		case in.Required && in.Default != "":
 			t.Errorf("%s is required and has a default", in.Name)
+		case in.RunnerDefault != "" && (in.Required || in.Default != "" || !strings.HasPrefix(in.RunnerDefault, "${{ ")):
+			t.Errorf("%s: %q is the default of a runner, and there is another or none is wanted", in.Name, in.RunnerDefault)
+		case in.RunnerDefault != "" && in.ActionDefault() != in.RunnerDefault || in.RunnerDefault == "" && in.ActionDefault() != in.Default:
+			t.Errorf("%s: action.yml has the default %q", in.Name, in.ActionDefault())
 		case !strings.HasSuffix(in.Description, ".") && !strings.HasSuffix(in.Description, "…"):
 			t.Errorf("%s: the description is no sentence: %s", in.Name, in.Description)
 		}

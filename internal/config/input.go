@@ -4,7 +4,10 @@
 // and the README are tested against it.
 package config
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Input declares one input.
 type Input struct {
@@ -17,7 +20,13 @@ type Input struct {
 	Required bool
 	// Default is what an empty input means, "" when there is no such thing.
 	Default string
+	// RunnerDefault is an expression that action.yml has as the default, since only
+	// a workflow's runner can say what it stands for; "" when it has Default.
+	RunnerDefault string
 }
+
+// ActionDefault is the default that action.yml has, "" when it has none.
+func (in Input) ActionDefault() string { return cmp.Or(in.RunnerDefault, in.Default) }
 
 // The names of the inputs.
 const (
@@ -59,6 +68,12 @@ const (
 	retryEnvironment = "retry-env"
 	workDir          = "work-dir"
 	dialect          = "contract"
+
+	checkpointStores    = "checkpoint-stores"
+	checkpointKey       = "checkpoint-key"
+	checkpointRetention = "checkpoint-retention"
+	checkpointCleanup   = "checkpoint-cleanup"
+	githubToken         = "github-token"
 )
 
 // Inputs lists every input, in the order in which errors are reported.
@@ -100,6 +115,11 @@ var inputs = []Input{
 	{Name: retries, Description: "How many successors may follow a Job that failed: 0, 1 or 2. Each is a Job of its own.", Default: "0"},
 	{Name: retryEnvironment, Description: "Environment of each successor in place of env: a JSON list of as many objects of strings as retries says."},
 	{Name: workDir, Description: "Folder of the records that a re-run resumes from. It must be private: mode 0700, owned by the user that runs the action, with no symbolic link or replaceable folder on the way. Default: /var/lib/aks-oneshot for root, else aks-oneshot in $XDG_STATE_HOME or ~/.local/state."},
+	{Name: checkpointStores, Description: "Where records are kept beside work-dir, so that a re-run on another machine resumes: some of artifact (of the workflow run), cluster (a ConfigMap beside the Job) and cache (of the repository), with commas or spaces between them. none: nowhere. auto: artifact in a workflow on GitHub.com, else cluster. docs/stores.md has what each survives and needs.", Default: autoStores},
+	{Name: checkpointKey, Description: "Signs each record that is kept in a store, so that none that somebody else has written there is taken: a secret of at least 32 bytes, as openssl rand -hex 32 makes one. With it, a record that is not signed with it is refused. cache needs it where it is the only store."},
+	{Name: checkpointRetention, Description: "How long the store cluster keeps the records of an execution, in days such as 90d or hours such as 36h; from 1d to 3650d. What has expired is removed by a later run.", Default: "90d"},
+	{Name: checkpointCleanup, Description: "true or false: remove the artifacts of an execution's earlier steps once that of its last one is stored and was read back. Keeping them costs little.", Default: "false"},
+	{Name: githubToken, Description: "Token that looks for the artifacts of earlier attempts. It needs permissions: actions: read, without which those are not found after all jobs were re-run. Default in a workflow: that of the job.", RunnerDefault: "${{ github.token }}"},
 	{Name: dialect, Description: "How the CronJob is digested and the Job named and recorded. fdai/v1 is the only contract so far.", Default: FDAI},
 }
 
