@@ -55,7 +55,7 @@ func TestActionYAMLReadsAsTheTables(t *testing.T) {
 	}
 	inputs, outputs := map[string]input{}, map[string]output{}
 	for _, in := range config.Inputs() {
-		inputs[in.Name] = input{in.Description, in.Required, in.Default}
+		inputs[in.Name] = input{in.Description, in.Required, in.ActionDefault()}
 	}
 	for _, out := range report.OutputDocs() {
 		outputs[out.Name] = output{out.Description}
@@ -95,8 +95,8 @@ inputs:
 		if in.Required {
 			b.WriteString("    required: true\n")
 		}
-		if in.Default != "" {
-			fmt.Fprintf(&b, "    default: '%s'\n", in.Default)
+		if in.ActionDefault() != "" {
+			fmt.Fprintf(&b, "    default: '%s'\n", in.ActionDefault())
 		}
 	}
 	b.WriteString("\noutputs:\n")
@@ -179,8 +179,8 @@ func inputsTable() string {
 		switch {
 		case in.Required:
 			fallback = "*required*"
-		case in.Default != "":
-			fallback = "`" + in.Default + "`"
+		case in.ActionDefault() != "":
+			fallback = "`" + in.ActionDefault() + "`"
 		}
 		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", in.Name, fallback, in.Description))
 	}
