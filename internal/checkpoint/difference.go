@@ -75,3 +75,19 @@ func show(v any) string {
 	}
 	return string(data)
 }
+
+// Contradiction returns the failure for two retained records of one step that
+// cannot both be right, with what each says, or nil when they say the same. The
+// places name them for people.
+func Contradiction(execution string, one Record, onePlace string, other Record, otherPlace string) error {
+	if one.Equal(other) {
+		return nil
+	}
+	where := fileName(execution, one.Step)
+	path, x, y := firstDifference("", map[string]any(one.Content), map[string]any(other.Content))
+	if path != "" {
+		where += "#" + path
+	}
+	return Differs(where, "the checkpoint stores disagree: %s has %s, %s has %s", onePlace, show(x), otherPlace, show(y)).
+		WithFix("Find out which record is right, and who wrote the other; then remove that one")
+}

@@ -2,6 +2,7 @@ package oneshot
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
@@ -25,6 +26,9 @@ func (x *execution) obtain(ctx context.Context, history checkpoint.History, miss
 		return err
 	})
 	job, err := x.readBack(reading)
+	if job == nil && err == nil && x.second && history.IntentAt != nil {
+		job, err = x.awaitOther(reading)
+	}
 	if err := stored(); err != nil {
 		return nil, err
 	}
@@ -33,6 +37,13 @@ func (x *execution) obtain(ctx context.Context, history checkpoint.History, miss
 	}
 	if job != nil {
 		if history.IntentAt == nil {
+			// Whoever created it recorded that before; perhaps since the records were
+			// read.
+			if history, _, err = x.open(ctx); err != nil {
+				return nil, err
+			}
+		}
+		if history.IntentAt == nil && history.Outcome == "" {
 			return nil, failure.New(failure.JobWithoutIntent,
 				"Job %s/%s exists (uid %s), but there is no record here that it was to be created", x.Namespace, x.Name, contract.UID(job))
 		}
@@ -70,7 +81,11 @@ func (x *execution) intend(ctx context.Context, recordedAt *time.Time) (window, 
 	if err := x.mayCreate(ctx, w); err != nil {
 		return window{}, err
 	}
-	return w, x.put(x.binding.Intent(now))
+	err := x.put(x.binding.Intent(now))
+	if errors.Is(err, checkpoint.ErrTaken) {
+		return window{}, &overtaken{err}
+	}
+	return w, err
 }
 
 // window is the time in which a create may be sent. A finished Job is kept for

@@ -32,6 +32,8 @@ type execution struct {
 	// late outlives the run's own context by grace. What makes a step safe is
 	// done in it: what is recorded has been done, or is about to be.
 	late context.Context
+	// second says that another run was first, and this one goes on after it.
+	second bool
 }
 
 // open reads what is recorded of the execution. It returns what that says of

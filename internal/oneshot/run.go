@@ -2,6 +2,7 @@ package oneshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -128,6 +129,21 @@ func (r *run) execute(ctx context.Context, request contract.Request, timeout tim
 	}
 	r.result.Execution = e
 	x := &execution{run: r, Execution: e, binding: checkpoint.Bind(e), late: late}
+	err = x.once(ctx)
+	if late, ok := errors.AsType[*overtaken](err); ok {
+		x.notify(EventResumed, "another run is at work on %s: %v", x.Name, late.why)
+		x.second = true
+		err = x.once(ctx)
+	}
+	if late, ok := errors.AsType[*overtaken](err); ok {
+		return late.why
+	}
+	return err
+}
+
+// once takes an execution from its records to its outcome. The error is an
+// [*overtaken] when the records that it began with have become old.
+func (x *execution) once(ctx context.Context) error {
 	history, missing, err := x.open(ctx)
 	if err != nil {
 		return err

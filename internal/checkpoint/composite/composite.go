@@ -1,0 +1,139 @@
+// Package composite keeps the records of an execution in several places: the
+// work folder, which one run has to itself, and places that other machines can
+// reach. It decides what the places say together, and in which order they are
+// told; what the records mean is decided elsewhere.
+package composite
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+)
+
+// Options are what a store is made of.
+type Options struct {
+	// Folder is the work folder.
+	Folder checkpoint.Store
+	// Shared are the places beside it, in the order in which they are named.
+	Shared []checkpoint.Shared
+	// Arbiter is the one of Shared that takes an intent once and so decides between
+	// two runs that begin at the same time; nil when none does.
+	Arbiter checkpoint.Shared
+	// Key authenticates what is in the shared places.
+	Key checkpoint.Key
+	// Cleanup has the older steps of an execution removed from places that can do
+	// so, once its terminal record is stored and was read back.
+	Cleanup bool
+	// Notify is told, a line at a time, what people should know and no error says.
+	// It may be called by several goroutines. Nil is fine.
+	Notify func(string)
+}
+
+// Cleaner is a [checkpoint.Shared] that can remove the steps of an execution
+// which its terminal record makes superfluous.
+type Cleaner interface {
+	Clean(ctx context.Context, execution string) error
+}
+
+// Store keeps records in all of its places. It is a [checkpoint.Store] that is
+// safe for concurrent use.
+//
+// An intent is durable when every place has it, and an error otherwise. What
+// comes after a create is never an error unless it contradicts what is there: it
+// is written in the background, and again where that fails, until [Store.Finish]
+// tells what became of it.
+type Store struct {
+	o       Options
+	writers []*writer
+	// cancel ends what goes on in the background.
+	cancel context.CancelFunc
+
+	mu sync.Mutex
+	// prepared are the documents that an intent takes with it, by execution.
+	prepared map[string]checkpoint.Document
+	resumed  *Origin
+}
+
+var _ checkpoint.Store = (*Store)(nil)
+
+// Origin is where a record was found.
+type Origin struct {
+	// Place is the name of a shared place, or [WorkFolder].
+	Place string
+	// Attempt is the attempt of the workflow that stored it, 0 when not known.
+	Attempt int
+}
+
+// WorkFolder is the name of the work folder among the places.
+const WorkFolder = "work-dir"
+
+// folderPatience is how long a run that has dispatched waits for its work folder
+// before it goes on and leaves the record to the background.
+const folderPatience = 2 * time.Second
+
+// New returns a store. [Store.Finish] has to be called at its end.
+func New(o Options) *Store {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Store{o: o, cancel: cancel, prepared: map[string]checkpoint.Document{}}
+	s.writers = append(s.writers, newWriter(ctx, WorkFolder, s.notify, func(ctx context.Context, i *item) error {
+		return o.Folder.Put(ctx, i.execution, i.record)
+	}))
+	for _, place := range o.Shared {
+		s.writers = append(s.writers, newWriter(ctx, place.Name(), s.notify, func(ctx context.Context, i *item) error {
+			return s.writeLate(ctx, place, i)
+		}))
+	}
+	return s
+}
+
+// Put implements [checkpoint.Store].
+func (s *Store) Put(ctx context.Context, execution string, record checkpoint.Record) error {
+	switch record.Step {
+	case checkpoint.Manifest:
+		return s.o.Folder.Put(ctx, execution, record)
+	case checkpoint.Prepared:
+		if err := s.remember(execution, record); err != nil {
+			return err
+		}
+		return s.o.Folder.Put(ctx, execution, record)
+	case checkpoint.Intent:
+		return s.putIntent(ctx, execution, record, s.o.Shared)
+	case checkpoint.Dispatched, checkpoint.Ambiguous, checkpoint.Terminal:
+	}
+	return s.putLate(ctx, execution, record)
+}
+
+// remember keeps the prepared record for the intent that will take it along.
+func (s *Store) remember(execution string, record checkpoint.Record) error {
+	d, err := s.o.Key.Seal(execution, record)
+	if err != nil {
+		return failure.New(failure.CheckpointStoreFailed, "%w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.prepared[execution] = d
+	return nil
+}
+
+// documents returns what a place is given with a record.
+func (s *Store) documents(execution string, record checkpoint.Record) ([]checkpoint.Document, error) {
+	d, err := s.o.Key.Seal(execution, record)
+	if err != nil {
+		return nil, failure.New(failure.CheckpointStoreFailed, "%w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if prepared, ok := s.prepared[execution]; ok && record.Step == checkpoint.Intent {
+		return []checkpoint.Document{prepared, d}, nil
+	}
+	return []checkpoint.Document{d}, nil
+}
+
+func (s *Store) notify(text string) {
+	if s.o.Notify != nil {
+		s.o.Notify(text)
+	}
+}

@@ -1,0 +1,85 @@
+package composite
+
+import (
+	"context"
+	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+)
+
+// Status is what became of the records of a run.
+type Status struct {
+	// Missing are the records that a place does not have for all that is known.
+	Missing []Missing
+	// Resumed is where the run resumed from, nil when nothing was found.
+	Resumed *Origin
+}
+
+// Missing is a record that could not be stored.
+type Missing struct {
+	// Place is the name of a shared place, or [WorkFolder].
+	Place     string
+	Execution string
+	Step      checkpoint.Step
+	// Err is what the place last said.
+	Err error
+}
+
+// parting is how long a place may take to notice that the store has ended. What
+// is slower than that is left behind: a disk can take for ever.
+const parting = 200 * time.Millisecond
+
+// Finish waits until every record is stored, or ctx ends, and ends the store. A
+// record that was waiting to be tried again is tried at once.
+func (s *Store) Finish(ctx context.Context) Status {
+	for _, w := range s.writers {
+		w.hurry()
+	}
+	for _, w := range s.writers {
+		if idle := w.working(); idle != nil {
+			select {
+			case <-idle:
+			case <-ctx.Done():
+			}
+		}
+	}
+	s.cancel()
+	timer := time.NewTimer(parting)
+	defer timer.Stop()
+	status := Status{}
+	for _, w := range s.writers {
+		if idle := w.working(); idle != nil {
+			select {
+			case <-idle:
+			case <-timer.C:
+				timer.Reset(0) // the others have had the time, too
+			}
+		}
+		status.Missing = append(status.Missing, w.missing()...)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status.Resumed = s.resumed
+	return status
+}
+
+// working returns what is closed when nothing is pending any more, nil when
+// nothing ever was.
+func (w *writer) working() chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.idle
+}
+
+// missing returns what the place does not have, in order.
+func (w *writer) missing() []Missing {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var missing []Missing
+	for _, items := range [][]*item{w.lost, w.pending} {
+		for _, i := range items {
+			missing = append(missing, Missing{Place: w.place, Execution: i.execution, Step: i.record.Step, Err: i.err})
+		}
+	}
+	return missing
+}
