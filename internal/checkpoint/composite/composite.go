@@ -6,6 +6,7 @@ package composite
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -55,6 +56,7 @@ type Store struct {
 	// prepared are the documents that an intent takes with it, by execution.
 	prepared map[string]checkpoint.Document
 	resumed  *Origin
+	recorded bool
 }
 
 var _ checkpoint.Store = (*Store)(nil)
@@ -65,6 +67,14 @@ type Origin struct {
 	Place string
 	// Attempt is the attempt of the workflow that stored it, 0 when not known.
 	Attempt int
+}
+
+// String returns the origin as the output resumed-from has it.
+func (o Origin) String() string {
+	if o.Attempt == 0 {
+		return o.Place
+	}
+	return fmt.Sprintf("%s, attempt %d", o.Place, o.Attempt)
 }
 
 // WorkFolder is the name of the work folder among the places.

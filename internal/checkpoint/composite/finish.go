@@ -2,6 +2,8 @@ package composite
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
@@ -11,6 +13,9 @@ import (
 type Status struct {
 	// Missing are the records that a place does not have for all that is known.
 	Missing []Missing
+	// Recorded says that there is an intent or more: that there is something to be
+	// found again.
+	Recorded bool
 	// Resumed is where the run resumed from, nil when nothing was found.
 	Resumed *Origin
 }
@@ -23,6 +28,27 @@ type Missing struct {
 	Step      checkpoint.Step
 	// Err is what the place last said.
 	Err error
+}
+
+// String tells what is missing, why, and what a run finds that comes after.
+func (m Missing) String() string {
+	return fmt.Sprintf("checkpoint store %s does not have the %s record of %s: %s. %s",
+		m.Place, m.Step, m.Execution, strings.TrimSuffix(failureText(m.Err), "."), m.consequence())
+}
+
+// consequence is what a run finds that has only this place to look at.
+func (m Missing) consequence() string {
+	switch m.Step {
+	case checkpoint.Dispatched:
+		return "A run that finds nothing else knows only that the Job was to be created: it goes on with the Job where that is there, " +
+			"and may send the create again, under the same name, within the TTL window"
+	case checkpoint.Ambiguous:
+		return "A run that finds nothing else does not know that a create got no answer, and may send it again, under the same name, within the TTL window"
+	case checkpoint.Terminal:
+		return "A run that finds nothing else reads how the Job ended from the Job, and refuses when that is gone"
+	case checkpoint.Manifest, checkpoint.Prepared, checkpoint.Intent:
+	}
+	return "A run that finds nothing else does not know of it"
 }
 
 // parting is how long a place may take to notice that the store has ended. What
@@ -59,7 +85,7 @@ func (s *Store) Finish(ctx context.Context) Status {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	status.Resumed = s.resumed
+	status.Recorded, status.Resumed = s.recorded, s.resumed
 	return status
 }
 

@@ -36,7 +36,13 @@ func (s *Store) putIntent(ctx context.Context, execution string, record checkpoi
 	if err := first(errs); err != nil {
 		return err
 	}
-	return s.o.Folder.Put(ctx, execution, record)
+	if err := s.o.Folder.Put(ctx, execution, record); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.recorded = true
+	return nil
 }
 
 func writeIntent(ctx context.Context, place checkpoint.Shared, execution string, documents []checkpoint.Document) error {

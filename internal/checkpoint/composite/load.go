@@ -121,9 +121,11 @@ func (s *Store) origin(v view) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, step := range []checkpoint.Step{checkpoint.Terminal, checkpoint.Ambiguous, checkpoint.Dispatched, checkpoint.Intent} {
-		if k, ok := v.union[step]; ok && s.resumed == nil {
+		k, ok := v.union[step]
+		if ok && s.resumed == nil {
 			s.resumed = &k.origin
 		}
+		s.recorded = s.recorded || ok
 	}
 }
 
