@@ -65,6 +65,7 @@ func facts(t testing.TB) Facts {
 		BindingDigest:    digest(t, "binding").String(),
 		Contract:         "fdai/v1",
 		CheckpointDir:    "/var/lib/aks-oneshot",
+		Stores:           []string{"artifact", "cluster"},
 	}
 }
 
@@ -113,8 +114,10 @@ func scenarios(t testing.TB) []scenario {
 	t.Helper()
 	first := execution(t, jobName)
 	base := func(outcome oneshot.Outcome, err error) Report {
+		f := facts(t)
+		f.Stored = true
 		return Report{
-			Facts:   facts(t),
+			Facts:   f,
 			Result:  oneshot.Result{Outcome: outcome, Execution: first, Duration: 12345 * time.Millisecond},
 			Err:     err,
 			Started: start,
@@ -135,6 +138,7 @@ func scenarios(t testing.TB) []scenario {
 	)
 
 	resumed := base(oneshot.Succeeded, nil)
+	resumed.Facts.ResumedFrom = "artifact, attempt 1"
 	resumed.Result.Resumed, resumed.Result.JobUID, resumed.Result.Evidence = true, jobUID, complete()
 	resumed.Events = events(jobName,
 		"verified", verified,
@@ -147,6 +151,7 @@ func scenarios(t testing.TB) []scenario {
 	replayed := base(oneshot.Succeeded, nil)
 	replayed.Result.Resumed, replayed.Result.Replayed, replayed.Result.Evidence = true, true, complete()
 	replayed.Result.Duration = 41 * time.Millisecond
+	replayed.Facts.ResumedFrom = "work-dir"
 	replayed.Events = events(jobName,
 		"verified", verified,
 		"replayed", "the terminal record says that "+jobName+" succeeded; nothing is dispatched",
@@ -155,6 +160,12 @@ func scenarios(t testing.TB) []scenario {
 	failed := base(oneshot.Failed, failure.New(failure.JobFailed, "Job fdai-runtime/%s failed: Failed (BackoffLimitExceeded)", jobName))
 	failed.Result.Dispatched, failed.Result.JobUID, failed.Result.Evidence = true, jobUID, backoff()
 	failed.Events = events(jobName, "verified", verified, "dispatched", "created Job "+jobName+" (uid "+jobUID+")", "terminal", "Job "+jobName+" failed: Failed (BackoffLimitExceeded)")
+
+	unstored := failed
+	unstored.Facts.Missing = []string{
+		"artifact does not have the dispatched record of " + jobName + ": HTTP 503. A run again finds the Job, or the record in cluster",
+		"artifact does not have the terminal record of " + jobName + ": HTTP 503, \"over quota | <b>\". A run again reads the Job's end again, or the record in cluster",
+	}
 
 	successor := base(oneshot.Succeeded, nil)
 	successor.Result.Execution = execution(t, retryName)
@@ -170,14 +181,14 @@ func scenarios(t testing.TB) []scenario {
 	drift := base(oneshot.Refused, failure.New(failure.TemplateDrift,
 		"CronJob fdai-runtime/inventory-sync has digest %s, pinned is %s", digest(t, "live"), digest(t, "template")).
 		At("spec.jobTemplate.spec.template.spec.containers[0].image"))
-	drift.Result.Execution = contract.Execution{}
+	drift.Result.Execution, drift.Facts.Stored = contract.Execution{}, false
 	drift.Result.Duration = 230 * time.Millisecond
 
 	identity := base(oneshot.Refused, failure.New(failure.IdentityDrift,
 		"ServiceAccount fdai-runtime/inventory-sync names another managed identity than the reviewed one").
 		At("metadata.annotations[azure.workload.identity/client-id]").
 		WithFix("Set it to 11111111-2222-3333-4444-555555555555"))
-	identity.Result.Execution = contract.Execution{}
+	identity.Result.Execution, identity.Facts.Stored = contract.Execution{}, false
 
 	ambiguous := base(oneshot.Unknown, failure.New(failure.DispatchAmbiguous,
 		"creating Job fdai-runtime/%s: %w", jobName, errors.New("no answer within 30s")))
@@ -205,6 +216,7 @@ func scenarios(t testing.TB) []scenario {
 		{"resumed", resumed},
 		{"replayed", replayed},
 		{"job-failed", failed},
+		{"records-missing", unstored},
 		{"successor-succeeded", successor},
 		{"template-drift", drift},
 		{"identity-drift", identity},

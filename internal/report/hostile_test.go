@@ -41,6 +41,7 @@ func infested(value string) Report {
 			Cluster: value, Namespace: value, Template: value, Purpose: value, ServiceAccount: value, Container: value, Image: value,
 			Args: []string{value, value}, EnvironmentNames: []string{value}, TemplateDigest: value, BindingDigest: value,
 			Contract: value, CheckpointDir: value,
+			Stores: []string{value, value}, ResumedFrom: value, Artifacts: []Artifact{{Name: value, ID: 1}}, Missing: []string{value, value},
 		},
 		Result: oneshot.Result{
 			Outcome:   oneshot.Failed,
@@ -144,6 +145,9 @@ func TestReportIsBounded(t *testing.T) {
 		for len(r.Facts.Args) < 2000 {
 			r.Facts.Args = append(r.Facts.Args, r.Facts.Args[0])
 			r.Facts.EnvironmentNames = append(r.Facts.EnvironmentNames, r.Facts.Args[0])
+			r.Facts.Stores = append(r.Facts.Stores, r.Facts.Args[0])
+			r.Facts.Missing = append(r.Facts.Missing, r.Facts.Args[0])
+			r.Facts.Artifacts = append(r.Facts.Artifacts, r.Facts.Artifacts[0])
 		}
 		conditions := slices.Repeat(r.Result.Evidence["conditions"].([]any)[:1], 2000)
 		r.Result.Evidence["conditions"] = conditions

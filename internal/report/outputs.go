@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
@@ -30,6 +31,10 @@ var outputDocs = []OutputDoc{
 	{"successor", "0 for the execution itself, n for its nth successor."},
 	{"terminal-evidence", "The conditions and counts of the Job at its end, as JSON; empty when the end was not seen. Of more than 32 KiB a part, with \"shortened\": true."},
 	{"checkpoint-dir", "The folder that holds the records."},
+	{"checkpoint-stores", "Where else records are kept: some of artifact, cluster and cache, with commas between them; empty when nowhere."},
+	{"checkpoint-artifacts", "The artifacts that this run stored, as JSON: a list of objects with name and id, [] when there are none."},
+	{"checkpoints-stored", "true when there are records and each is in every one of checkpoint-stores, so that a run on another machine finds them all; else false, also when there was nothing to record and when checkpoint-stores is empty."},
+	{"resumed-from", "Where the records were found that this run resumed from: a store and the attempt of the workflow that stored them, as in artifact, attempt 1, or work-dir; empty when it resumed from none."},
 	{"duration-seconds", "How long the run took, in seconds with three decimals."},
 }
 
@@ -54,6 +59,10 @@ func Outputs(result oneshot.Result, err error, facts Facts) []Output {
 		{"successor", strconv.Itoa(result.Successor)},
 		{"terminal-evidence", evidenceJSON(result.Evidence)},
 		{"checkpoint-dir", facts.CheckpointDir},
+		{"checkpoint-stores", strings.Join(facts.Stores, ",")},
+		{"checkpoint-artifacts", artifactsJSON(facts.Artifacts)},
+		{"checkpoints-stored", strconv.FormatBool(facts.stored())},
+		{"resumed-from", leftOut(facts.ResumedFrom)},
 		{"duration-seconds", strconv.FormatFloat(result.Duration.Seconds(), 'f', 3, 64)},
 	}
 }

@@ -3,6 +3,8 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,7 +37,8 @@ func TestOutputs(t *testing.T) {
 				"terminal-evidence": `{"completion_time":"2026-11-30T09:15:16Z","conditions":[` +
 					`{"reason":"CompletionsReached","status":"True","type":"Complete"},` +
 					`{"reason":"CompletionsReached","status":"True","type":"SuccessCriteriaMet"}],"failed":0,"succeeded":1}`,
-				"checkpoint-dir": "/records", "duration-seconds": "12.346",
+				"checkpoint-dir": "/records", "checkpoint-stores": "", "checkpoint-artifacts": "[]", "checkpoints-stored": "false", "resumed-from": "",
+				"duration-seconds": "12.346",
 			},
 		},
 		{
@@ -45,7 +48,8 @@ func TestOutputs(t *testing.T) {
 			want: map[string]string{
 				"outcome": "refused", "reason": "template-drift", "job-name": "", "job-uid": "", "namespace": "fdai-runtime",
 				"execution-digest": "", "resumed": "false", "dispatched": "false", "successor": "0",
-				"terminal-evidence": "", "checkpoint-dir": "/records", "duration-seconds": "1.000",
+				"terminal-evidence": "", "checkpoint-dir": "/records", "checkpoint-stores": "", "checkpoint-artifacts": "[]", "checkpoints-stored": "false", "resumed-from": "",
+				"duration-seconds": "1.000",
 			},
 		},
 		{
@@ -55,7 +59,8 @@ func TestOutputs(t *testing.T) {
 			want: map[string]string{
 				"outcome": "failed", "reason": "job-failed", "job-name": jobName, "job-uid": "", "namespace": "fdai-runtime",
 				"execution-digest": full.Digest.String(), "resumed": "true", "dispatched": "false", "successor": "2",
-				"terminal-evidence": "{}", "checkpoint-dir": "/records", "duration-seconds": "0.000",
+				"terminal-evidence": "{}", "checkpoint-dir": "/records", "checkpoint-stores": "", "checkpoint-artifacts": "[]", "checkpoints-stored": "false", "resumed-from": "",
+				"duration-seconds": "0.000",
 			},
 		},
 	}
@@ -67,6 +72,40 @@ func TestOutputs(t *testing.T) {
 				got[o.Name] = o.Value
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("outputs (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestOutputsOfCheckpoints(t *testing.T) {
+	t.Parallel()
+	both := []string{"artifact", "cluster"}
+	for name, c := range map[string]struct {
+		facts                            Facts
+		stores, artifacts, stored, found string
+	}{
+		"everything is everywhere": {
+			Facts{Stores: both, Stored: true, Artifacts: []Artifact{{"aks-oneshot-j.dispatch-intent.1", 9007199254740993}, {"aks-oneshot-j.terminal.1", 3}}},
+			"artifact,cluster", `[{"name":"aks-oneshot-j.dispatch-intent.1","id":9007199254740993},{"name":"aks-oneshot-j.terminal.1","id":3}]`, "true", "",
+		},
+		"found in a store": {
+			Facts{Stores: both[1:], Stored: true, ResumedFrom: "cluster, attempt 2"}, "cluster", "[]", "true", "cluster, attempt 2",
+		},
+		"something is missing somewhere":         {Facts{Stores: both, Stored: true, Missing: []string{"x"}}, "artifact,cluster", "[]", "false", ""},
+		"nothing was recorded":                   {Facts{Stores: both}, "artifact,cluster", "[]", "false", ""},
+		"all that is recorded is on one machine": {Facts{Stored: true, ResumedFrom: "work-dir"}, "", "[]", "false", "work-dir"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := map[string]string{}
+			for _, o := range Outputs(oneshot.Result{}, nil, c.facts) {
+				if strings.HasPrefix(o.Name, "checkpoint") || o.Name == "resumed-from" {
+					got[o.Name] = o.Value
+				}
+			}
+			want := map[string]string{"checkpoint-dir": "", "checkpoint-stores": c.stores, "checkpoint-artifacts": c.artifacts, "checkpoints-stored": c.stored, "resumed-from": c.found}
+			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("outputs (-want +got):\n%s", diff)
 			}
 		})
@@ -210,14 +249,20 @@ func TestOutputsAreBounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for _, output := range Outputs(oneshot.Result{JobUID: huge, Evidence: c.evidence}, nil, Facts{}) {
+			artifacts := slices.Repeat([]Artifact{{strings.Repeat("n", maxValue), math.MaxInt64}}, 500)
+			artifacts[len(artifacts)-1] = Artifact{huge, 7}
+			for _, output := range Outputs(oneshot.Result{JobUID: huge, Evidence: c.evidence}, nil, Facts{ResumedFrom: huge, Artifacts: artifacts}) {
 				if len(output.Value) > maxEvidence {
 					t.Errorf("%s has %d bytes", output.Name, len(output.Value))
 				}
 				switch output.Name {
-				case "job-uid":
+				case "checkpoint-artifacts":
+					if !strings.HasSuffix(output.Value, `,{"name":"(left out: 3145728 bytes)","id":7}]`) {
+						t.Errorf("the last artifact is not there: %.300s", output.Value)
+					}
+				case "job-uid", "resumed-from":
 					if output.Value != "(left out: 3145728 bytes)" {
-						t.Errorf("the uid is %.100s", output.Value)
+						t.Errorf("%s is %.100s", output.Name, output.Value)
 					}
 				case "terminal-evidence":
 					if _, err := contract.ParseObject([]byte(output.Value)); err != nil || !strings.Contains(output.Value, c.want) {

@@ -33,6 +33,20 @@ type Facts struct {
 	Contract string
 	// CheckpointDir is the work folder.
 	CheckpointDir string
+	// Stores are the places for records beside it, by their words in
+	// checkpoint-stores; empty for none.
+	Stores []string
+	// ResumedFrom is where the records were found that this run resumed from: a
+	// store and, where it is known, the attempt that stored them; or the work folder.
+	ResumedFrom string
+	// Artifacts are what this run stored as artifacts.
+	Artifacts []Artifact
+	// Stored says that there are records of the execution, and that each of them is
+	// in every one of Stores.
+	Stored bool
+	// Missing tells of each record that is not what a run again will find, in a
+	// sentence.
+	Missing []string
 }
 
 // Report is everything there is to tell of one run.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
@@ -23,7 +24,7 @@ const (
 // left out.
 func (r Report) document() document {
 	d := document{r.heading(), paragraph(r.status())}
-	for _, section := range []func() []block{r.why, r.facts, r.steps, r.evidence, r.digests} {
+	for _, section := range []func() []block{r.why, r.missing, r.facts, r.steps, r.evidence, r.digests} {
 		d = append(d, section()...)
 	}
 	return d
@@ -64,11 +65,16 @@ func (r Report) facts() []block {
 		rows.add("Created by this run", words(r.created()))
 		rows.add("Resumed", words(yes(r.Result.Resumed)))
 	}
+	rows.add("Resumed from", piece{text: f.ResumedFrom, limit: maxName, sentence: true})
 	if r.Result.Successor > 0 {
 		rows.add("Successor", value(count(r.Result.Successor)))
 	}
 	rows.add("Contract", value(f.Contract))
 	rows.add("Work folder", value(f.CheckpointDir))
+	rows.add("Checkpoint stores", brief(strings.Join(f.Stores, ", ")))
+	if len(f.Stores) > 0 && e.Name != "" {
+		rows.add("All records stored", words(yes(f.stored())))
+	}
 	if !r.Started.IsZero() {
 		rows.add("Started", words(r.Started.UTC().Format(time.RFC3339)))
 	}

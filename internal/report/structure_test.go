@@ -129,6 +129,7 @@ func TestGoldenStructure(t *testing.T) {
 		"resumed":             {"## ✅ inventory-sync succeeded", "### Facts", "### Steps", "### How the Job ended"},
 		"replayed":            {"## ✅ inventory-sync succeeded", "### Facts", "### Steps", "### How the Job ended"},
 		"job-failed":          {"## ❌ inventory-sync failed", "### Why", "### Facts", "### Steps", "### How the Job ended"},
+		"records-missing":     {"## ❌ inventory-sync failed", "### Why", "### Records that could not be stored", "### Facts", "### Steps", "### How the Job ended"},
 		"successor-succeeded": {"## ✅ inventory-sync succeeded", "### Facts", "### Steps", "### How the Job ended"},
 		"template-drift":      {"## ⛔ inventory-sync was refused", "### Why", "### Facts"},
 		"identity-drift":      {"## ⛔ inventory-sync was refused", "### Why", "### Facts"},
