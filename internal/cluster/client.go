@@ -1,5 +1,6 @@
 // Package cluster speaks to the API server of a Kubernetes cluster: the few
-// reads, the one create and the one watch that an execution needs.
+// reads, the one create and the one watch that an execution needs, and the
+// ConfigMaps that records of it are kept in.
 //
 // It builds on client-go's connection settings (TLS, credentials, wrappers) and
 // sends plain HTTP requests with them. Objects are handed on as the JSON the

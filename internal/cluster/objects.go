@@ -34,10 +34,15 @@ func (c *Client) Job(ctx context.Context, namespace, name string) (contract.Obje
 // Strict) rather than dropped: a Job without them would not be the one that was
 // reviewed. kubectl create does the same.
 func (c *Client) CreateJob(ctx context.Context, namespace string, manifest contract.Object) (contract.Object, error) {
+	return c.write(ctx, "create", jobs, namespace, manifest)
+}
+
+// write creates or updates an object.
+func (c *Client) write(ctx context.Context, verb string, r resource, namespace string, manifest contract.Object) (contract.Object, error) {
 	metadata, _ := manifest["metadata"].(map[string]any)
 	name, _ := metadata["name"].(string)
 	call := call{
-		verb: "create", resource: jobs, namespace: namespace, name: name,
+		verb: verb, resource: r, namespace: namespace, name: name,
 		query: url.Values{"fieldManager": {"aks-oneshot"}, "fieldValidation": {"Strict"}},
 	}
 	var err error
@@ -71,8 +76,13 @@ func (c *Client) object(call call, body []byte) (contract.Object, error) {
 
 // answeredBy reports whether the object is one that the call is about.
 func (c call) answeredBy(object contract.Object) bool {
-	if c.verb == "list" {
+	switch {
+	case c.verb == "list" && c.accept != "":
+		return object["kind"] == metadataList || object["kind"] == c.resource.kind+"List"
+	case c.verb == "list":
 		return object["kind"] == c.resource.kind+"List"
+	case c.verb == "delete" && object["kind"] == "Status":
+		return object["status"] == "Success"
 	}
 	metadata, _ := object["metadata"].(map[string]any)
 	return object["kind"] == c.resource.kind && metadata["name"] == c.name && metadata["namespace"] == c.namespace

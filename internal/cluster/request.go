@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,7 @@ var (
 	cronJobs        = resource{"/apis/batch/v1", "cronjobs", "batch", "CronJob"}
 	jobs            = resource{"/apis/batch/v1", "jobs", "batch", "Job"}
 	serviceAccounts = resource{"/api/v1", "serviceaccounts", "", "ServiceAccount"}
+	configMaps      = resource{"/api/v1", "configmaps", "", "ConfigMap"}
 )
 
 // String returns the resource as Kubernetes and RBAC write it.
@@ -48,8 +50,23 @@ type call struct {
 	resource        resource
 	namespace, name string
 	query           url.Values
-	body            []byte
+	// accept is the form that the answer is to have, JSON if empty.
+	accept string
+	body   []byte
 }
+
+// methods has the verbs that do not only read.
+// https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb
+var methods = map[string]string{"create": http.MethodPost, "update": http.MethodPut, "delete": http.MethodDelete}
+
+// method returns the method that the verb stands for.
+func (c call) method() string { return cmp.Or(methods[c.verb], http.MethodGet) }
+
+// reads reports whether the call changes nothing, so that no admission judges it.
+func (c call) reads() bool { return methods[c.verb] == "" }
+
+// target names what the call is about.
+func (c call) target() string { return strings.TrimSpace(c.resource.String() + " " + c.name) }
 
 // failed makes an error of what became of the call.
 func (c call) failed(kind oneshot.Kind, status int, err error) *oneshot.CallError {
@@ -63,14 +80,19 @@ func (c call) failed(kind oneshot.Kind, status int, err error) *oneshot.CallErro
 // the address of something else.
 // https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#path-segment-names
 func (c call) url(base *url.URL) (*url.URL, error) {
-	for _, segment := range []string{c.namespace, c.name} {
+	segments := []string{c.namespace, c.name}
+	if c.verb == "list" && c.name == "" {
+		segments = segments[:1]
+	}
+	for _, segment := range segments {
 		if segment == "" || segment == "." || segment == ".." || strings.ContainsAny(segment, "/%") {
 			return nil, c.failed(oneshot.Rejected, 0, fmt.Errorf("%q cannot be the name of an object", segment))
 		}
 	}
 	u := *base
 	u.Path += c.resource.prefix + "/namespaces/" + c.namespace + "/" + c.resource.plural
-	if c.verb == "get" {
+	switch c.verb {
+	case "get", "update", "delete":
 		u.Path += "/" + c.name
 	}
 	u.RawQuery = c.query.Encode()
@@ -118,13 +140,12 @@ func (c *Client) send(ctx, limited context.Context, call call) (*http.Response, 
 		return nil, nil, err
 	}
 	x := &exchange{}
-	req, err := http.NewRequestWithContext(context.WithValue(limited, exchangeKey{}, x), http.MethodGet, u.String(), nil)
+	req, err := http.NewRequestWithContext(context.WithValue(limited, exchangeKey{}, x), call.method(), u.String(), nil)
 	if err != nil {
 		return nil, nil, call.failed(oneshot.Rejected, 0, errors.New("the request cannot be written"))
 	}
-	req.Header.Set("Accept", "application/json")
+	req.Header.Set("Accept", cmp.Or(call.accept, "application/json"))
 	if call.body != nil {
-		req.Method = http.MethodPost
 		req.Header.Set("Content-Type", "application/json")
 		req.Body = io.NopCloser(bytes.NewReader(call.body))
 		req.ContentLength = int64(len(call.body))

@@ -52,15 +52,17 @@ func kindOf(call call, code int, status metav1.Status) oneshot.Kind {
 	switch {
 	case code == http.StatusUnauthorized:
 		return oneshot.Denied
-	case code == http.StatusForbidden && (call.verb != "create" || unauthorized.MatchString(status.Message)):
+	case code == http.StatusForbidden && (call.reads() || unauthorized.MatchString(status.Message)):
 		return oneshot.Denied
 	case code == http.StatusNotFound && absent(call, status):
 		return oneshot.NotFound
 	case code == http.StatusConflict && status.Reason == metav1.StatusReasonAlreadyExists:
 		return oneshot.AlreadyExists
+	case code == http.StatusConflict && status.Reason == metav1.StatusReasonConflict && call.verb != "create":
+		return oneshot.Conflict
 	case code == http.StatusConflict && status.Reason == metav1.StatusReasonConflict:
-		// Two writers met, in a create those of a quota. It had no effect, and
-		// the same request is welcome later.
+		// Two writers met, those of a quota. It had no effect, and the same request
+		// is welcome later.
 		return oneshot.Throttled
 	}
 	return kindOfCode(code)
@@ -90,8 +92,12 @@ func absent(call call, status metav1.Status) bool {
 	if status.Reason != metav1.StatusReasonNotFound || status.Details == nil {
 		return false
 	}
-	if call.verb == "create" {
+	switch call.verb {
+	case "create":
 		return status.Details.Name == call.namespace
+	case "list":
+		// What there is none of is an empty list.
+		return call.name != "" && status.Details.Name == call.name
 	}
 	return status.Details.Name == call.name
 }
@@ -109,7 +115,7 @@ func (c *Client) foreignError(call call, code int, header http.Header, body []by
 		text += ": " + said
 	}
 	kind := kindOfCode(code)
-	if code == http.StatusUnauthorized || (code == http.StatusForbidden && call.verb != "create") {
+	if code == http.StatusUnauthorized || (code == http.StatusForbidden && call.reads()) {
 		kind = oneshot.Denied
 	}
 	err := call.failed(kind, code, errors.New(text))

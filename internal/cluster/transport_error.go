@@ -15,12 +15,12 @@ import (
 // status, that its answer was cut off. ctx is the caller's, limited has the time
 // that the request gets.
 func (c *Client) transportError(ctx, limited context.Context, call call, x *exchange, status int, err error) error {
-	if _, held := errors.AsType[waiting](err); held && call.body != nil {
+	if _, held := errors.AsType[waiting](err); held && !call.reads() {
 		// Whoever's time is up, it had no effect, which its sender has to know.
 		return call.failed(oneshot.Throttled, 0, err)
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("could not %s %s %s in namespace %s: %w", call.verb, call.resource, call.name, call.namespace, context.Cause(ctx))
+		return fmt.Errorf("could not %s %s in namespace %s: %w", call.verb, call.target(), call.namespace, context.Cause(ctx))
 	}
 	kind, err := c.meaning(err, limited.Err() != nil, x.sent.Load())
 	failed := call.failed(kind, status, err)

@@ -59,6 +59,10 @@ const (
 	// change that: a name that does not resolve, a certificate that is not
 	// trusted. No effect.
 	Unreachable
+	// Conflict: the object is no longer the one that an update or a delete was made
+	// for (409, reason Conflict). It had no effect, and one that is made for the
+	// object as it is now may succeed.
+	Conflict
 )
 
 // CallError is a request to the API server that did not succeed.
