@@ -9,9 +9,9 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 )
 
-// role is all that a run needs to be allowed, and everything it ever asks for.
-// RBAC cannot hold a create to a name, and a watch of one Job is authorized as a
-// list and a watch.
+// role is all that a run needs to be allowed, and everything it ever asks for;
+// without the store cluster it asks for nothing of the last rule. RBAC cannot hold
+// a create to a name, and a watch of one Job is authorized as a list and a watch.
 const role = `apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
@@ -27,6 +27,9 @@ rules:
   - apiGroups: [batch]
     resources: [jobs]
     verbs: [get, list, watch, create]
+  - apiGroups: [""]
+    resources: [configmaps]
+    verbs: [get, list, create, update, delete]
 `
 
 // binding binds the Role to whom the API server knows the run as: AKS names a

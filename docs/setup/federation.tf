@@ -128,6 +128,11 @@ resource "kubernetes_role_v1" "oneshot" {
     resources  = ["jobs"]
     verbs      = ["get", "list", "watch", "create"]
   }
+  rule {
+    api_groups = [""]
+    resources  = ["configmaps"]
+    verbs      = ["get", "list", "create", "update", "delete"]
+  }
 }
 
 resource "kubernetes_role_binding_v1" "oneshot" {
