@@ -1,0 +1,451 @@
+package cache
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+)
+
+// The operations of the services.
+const (
+	opLookUp   = "lookup"
+	opReserve  = "reserve"
+	opUpload   = "upload" // in v2 to the blob service (Put Blob)
+	opFinalize = "finalize"
+	opFetch    = "fetch"
+)
+
+// item is an entry of the cache.
+type item struct {
+	key, version string
+	finalized    bool
+	data         []byte
+}
+
+// fault answers a request in its own way; do has it take effect, and answers into w.
+type fault func(w http.ResponseWriter, r *http.Request, do http.HandlerFunc)
+
+// fake is both versions of the cache, and the blob service behind them, in little.
+type fake struct {
+	*httptest.Server
+	t *testing.T
+
+	mu       sync.Mutex
+	items    []*item
+	faults   map[string][]fault
+	requests []string
+	secrets  []string // the signatures that it gave out
+	camel    bool
+	closing  chan struct{}
+}
+
+func newFake(t *testing.T) *fake {
+	t.Helper()
+	f := &fake{t: t, faults: map[string][]fault{}, closing: make(chan struct{})}
+	f.Server = httptest.NewServer(f)
+	t.Cleanup(func() { close(f.closing); f.Close() })
+	return f
+}
+
+// on has the next requests for an operation answered by faults, one each.
+func (f *fake) on(op string, faults ...fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults[op] = append(f.faults[op], faults...)
+}
+
+// asked returns the operations so far, and forgets them.
+func (f *fake) asked() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	asked := f.requests
+	f.requests = nil
+	return asked
+}
+
+// put makes an entry, as anybody on the branch can.
+func (f *fake) put(key string, finalized bool, data []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.items = append(f.items, &item{key: key, version: f.version(), finalized: finalized, data: data})
+}
+
+// version is the one that the library gives all keys.
+func (*fake) version() string {
+	return "bc73d4a8f9b2b80e2c8f8d4d7a4e2a0b" // any: lookups here do not compare it
+}
+
+// keys returns those of the entries, in order, with a "?" for each that is reserved.
+func (f *fake) keys() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var keys []string
+	for _, i := range f.items {
+		key := i.key
+		if !i.finalized {
+			key += "?"
+		}
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	op, do := f.operation(r)
+	f.mu.Lock()
+	f.requests = append(f.requests, op)
+	var first fault
+	if queue := f.faults[op]; len(queue) > 0 {
+		first, f.faults[op] = queue[0], queue[1:]
+	}
+	f.mu.Unlock()
+	if first != nil {
+		first(w, r, do)
+		return
+	}
+	do(w, r)
+}
+
+func (f *fake) operation(r *http.Request) (string, http.HandlerFunc) {
+	path := r.URL.Path
+	switch {
+	case strings.HasSuffix(path, "/GetCacheEntryDownloadURL"):
+		return opLookUp, f.lookUp
+	case strings.HasSuffix(path, "/CreateCacheEntry"):
+		return opReserve, f.reserve
+	case strings.HasSuffix(path, "/FinalizeCacheEntryUpload"):
+		return opFinalize, f.finalize
+	case strings.HasSuffix(path, "_apis/artifactcache/cache"):
+		return opLookUp, f.lookUpBefore
+	case strings.HasSuffix(path, "_apis/artifactcache/caches"):
+		return opReserve, f.reserveBefore
+	case r.Method == http.MethodPatch:
+		return opUpload, f.stage
+	case r.Method == http.MethodPost:
+		return opFinalize, f.finalizeBefore
+	case r.Method == http.MethodPut:
+		return opUpload, f.stage
+	}
+	return opFetch, f.fetch
+}
+
+func (f *fake) allowed(w http.ResponseWriter, r *http.Request) bool {
+	if r.Header.Get("Authorization") != "Bearer "+token() {
+		w.WriteHeader(http.StatusUnauthorized)
+		return false
+	}
+	return true
+}
+
+func (f *fake) say(w http.ResponseWriter, fields map[string]any) {
+	if f.camel {
+		for _, name := range [][2]string{{"signed_upload_url", "signedUploadUrl"}, {"signed_download_url", "signedDownloadUrl"}, {"matched_key", "matchedKey"}, {"entry_id", "entryId"}} {
+			if v, ok := fields[name[0]]; ok {
+				delete(fields, name[0])
+				fields[name[1]] = v
+			}
+		}
+		if fields["ok"] == false {
+			delete(fields, "ok")
+		}
+	}
+	_ = json.NewEncoder(w).Encode(fields)
+}
+
+// sign returns an address for an entry that holds a secret.
+func (f *fake) sign(i *item) string {
+	signature := fmt.Sprintf("c2lnbmF0dXJl%08d+/Zm9yLWEtYmxvYg==", len(f.secrets))
+	f.secrets = append(f.secrets, signature)
+	return fmt.Sprintf("%s/blob/%d?se=2026-11-30T15%%3A00%%3A00Z&sig=%s&sv=2025-11-05", f.URL, slices.Index(f.items, i), strings.NewReplacer("+", "%2B", "/", "%2F", "=", "%3D").Replace(signature))
+}
+
+func (f *fake) match(key string) *item {
+	for _, i := range f.items {
+		if i.finalized && i.key == key {
+			return i
+		}
+	}
+	for _, i := range slices.Backward(f.items) {
+		if i.finalized && strings.HasPrefix(i.key, key) {
+			return i
+		}
+	}
+	return nil
+}
+
+func (f *fake) take(key string) *item {
+	if slices.ContainsFunc(f.items, func(i *item) bool { return i.key == key }) {
+		return nil
+	}
+	i := &item{key: key, version: f.version()}
+	f.items = append(f.items, i)
+	return i
+}
+
+func (f *fake) lookUp(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Key string `json:"key"`
+	}
+	if !f.allowed(w, r) || json.NewDecoder(r.Body).Decode(&q) != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := f.match(q.Key)
+	if i == nil {
+		f.say(w, map[string]any{"ok": false, "signed_download_url": "", "matched_key": ""})
+		return
+	}
+	f.say(w, map[string]any{"ok": true, "signed_download_url": f.sign(i), "matched_key": i.key})
+}
+
+func (f *fake) reserve(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Key string `json:"key"`
+	}
+	if !f.allowed(w, r) || json.NewDecoder(r.Body).Decode(&q) != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := f.take(q.Key)
+	if i == nil {
+		w.WriteHeader(http.StatusConflict)
+		f.say(w, map[string]any{"code": "already_exists", "msg": "cache entry with the same key, version, and scope already exists"})
+		return
+	}
+	f.say(w, map[string]any{"ok": true, "signed_upload_url": f.sign(i)})
+}
+
+func (f *fake) finalize(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Key  string `json:"key"`
+		Size int    `json:"size_bytes"`
+	}
+	if !f.allowed(w, r) || json.NewDecoder(r.Body).Decode(&q) != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for n, i := range f.items {
+		if i.key == q.Key && !i.finalized && i.data != nil && len(i.data) == q.Size {
+			i.finalized = true
+			// A number, which the library takes for an error.
+			f.say(w, map[string]any{"ok": true, "entry_id": n + 1})
+			return
+		}
+	}
+	w.WriteHeader(http.StatusNotFound)
+	f.say(w, map[string]any{"code": "not_found", "msg": "cache entry not found"})
+}
+
+// at returns the entry that an address is of.
+func (f *fake) at(r *http.Request) *item {
+	n := 0
+	_, _ = fmt.Sscan(r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:], &n)
+	return f.items[n]
+}
+
+func (f *fake) stage(w http.ResponseWriter, r *http.Request) {
+	data, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.at(r).data = data
+	w.Header().Set("X-Ms-Request-Id", "1")
+	w.WriteHeader(http.StatusCreated)
+}
+
+func (f *fake) fetch(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	data := f.at(r).data
+	f.mu.Unlock()
+	if r.URL.Query().Get("sig") == "" || r.Header.Get("Authorization") != "" {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	_, _ = w.Write(data)
+}
+
+func (f *fake) lookUpBefore(w http.ResponseWriter, r *http.Request) {
+	if !f.allowed(w, r) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := f.match(r.URL.Query().Get("keys"))
+	if i == nil {
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	f.say(w, map[string]any{"cacheKey": i.key, "scope": "refs/heads/main", "archiveLocation": f.sign(i)})
+}
+
+func (f *fake) reserveBefore(w http.ResponseWriter, r *http.Request) {
+	var q struct {
+		Key string `json:"key"`
+	}
+	if !f.allowed(w, r) || json.NewDecoder(r.Body).Decode(&q) != nil {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := f.take(q.Key)
+	if i == nil {
+		w.WriteHeader(http.StatusConflict)
+		f.say(w, map[string]any{"typeKey": "ArtifactCacheItemAlreadyExistsException", "message": "Cache already exists."})
+		return
+	}
+	// Its numbers begin with 1 here, and 0 is none.
+	if len(f.items) == 1 {
+		f.items = append([]*item{{key: "the first"}}, f.items...)
+	}
+	w.WriteHeader(http.StatusCreated)
+	f.say(w, map[string]any{"cacheId": slices.Index(f.items, i)})
+}
+
+func (f *fake) finalizeBefore(w http.ResponseWriter, r *http.Request) {
+	if !f.allowed(w, r) {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	i := f.at(r)
+	if i.finalized || i.data == nil {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	i.finalized = true
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// token returns a runtime token that may read and write the cache. Nobody here
+// looks at its signature.
+var token = sync.OnceValue(func() string { return tokenWith(nil) })
+
+// tokenWith returns one with other claims; nil takes one away.
+func tokenWith(claims map[string]any) string {
+	all := map[string]any{
+		"ac":  `[{"Scope":"refs/heads/main","Permission":3}]`,
+		"nbf": time.Now().Add(-time.Minute).Unix(), "exp": time.Now().Add(6 * time.Hour).Unix(),
+	}
+	for name, value := range claims {
+		if all[name] = value; value == nil {
+			delete(all, name)
+		}
+	}
+	payload, _ := json.Marshal(all)
+	encode := base64.RawURLEncoding.EncodeToString
+	return encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(payload) + "." + encode([]byte("thirty-two bytes of a signature."))
+}
+
+// told keeps what a store masks and says.
+type told struct {
+	mu      sync.Mutex
+	masked  map[string]bool
+	notices []string
+}
+
+func (t *told) mask(s string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.masked == nil {
+		t.masked = map[string]bool{}
+	}
+	t.masked[s] = true
+}
+
+func (t *told) notify(s string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.notices = append(t.notices, s)
+}
+
+// versions are the protocols that a test is run with.
+func versions(t *testing.T, test func(t *testing.T, open func(t *testing.T, f *fake, attempt int) *Store)) {
+	t.Helper()
+	for _, version := range []string{"v1", "v2"} {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			test(t, func(t *testing.T, f *fake, attempt int) *Store {
+				t.Helper()
+				o := f.options(attempt)
+				if version == "v1" {
+					o.ResultsURL = ""
+				}
+				return f.open(o)
+			})
+		})
+	}
+}
+
+func (f *fake) options(attempt int) Options {
+	return Options{
+		ResultsURL: f.URL + "/ignored", CacheURL: f.URL + "/aBcD", RuntimeToken: token(), Attempt: attempt, Version: "1.2.3",
+	}
+}
+
+// open opens a store that does what is usual without the waiting.
+func (f *fake) open(o Options) *Store {
+	f.t.Helper()
+	s, err := Open(o)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	s.service.pause, s.service.most = time.Millisecond, time.Millisecond
+	return s
+}
+
+const job = "fdai-inventory-0123456789abcdef"
+
+// intent returns the documents of an intent that say what.
+func intent(what string) []checkpoint.Document {
+	return []checkpoint.Document{document(checkpoint.Prepared, what), document(checkpoint.Intent, what)}
+}
+
+func document(step checkpoint.Step, what string) checkpoint.Document {
+	return checkpoint.Document{Step: step, Data: fmt.Appendf(nil, "{\"state\":%q,\"what\":%q}\n", step, what), Signature: strings.Repeat("5a", 32)}
+}
+
+// read returns the copies that a store finds, in order.
+func read(t *testing.T, s *Store, execution string) []checkpoint.Copy {
+	t.Helper()
+	found, err := s.Read(t.Context(), execution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found.Complete || found.Blind != nil {
+		t.Errorf("complete is %t, blind %v; the cache forgets", found.Complete, found.Blind)
+	}
+	slices.SortFunc(found.Copies, func(a, b checkpoint.Copy) int {
+		return strings.Compare(a.Where+string(a.Step), b.Where+string(b.Step))
+	})
+	return found.Copies
+}
+
+// wantCopies compares copies, without the causes of what cannot be read.
+func wantCopies(t *testing.T, got []checkpoint.Copy, want ...checkpoint.Copy) {
+	t.Helper()
+	same := cmp.Comparer(func(a, b error) bool { return (a == nil) == (b == nil) })
+	if diff := cmp.Diff(want, got, same); diff != "" {
+		t.Errorf("copies (-want +got):\n%s", diff)
+	}
+}
+
+func copyOf(d checkpoint.Document, key string, attempt int) checkpoint.Copy {
+	return checkpoint.Copy{Document: d, Where: "cache key " + key, Attempt: attempt}
+}
