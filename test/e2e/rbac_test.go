@@ -99,6 +99,9 @@ rules:
   - apiGroups: [batch]
     resources: [jobs]
     verbs: [get, list, watch, create]
+  - apiGroups: [""]
+    resources: [configmaps]
+    verbs: [get, list, create, update, delete]
 `
 
 // printedRole returns the Role in the run's log, which has a group of its own. At a

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
 // Scans counts what was looked through for secrets.
@@ -26,8 +28,8 @@ func (s *Scans) Figure(tell func(name, format string, args ...any)) {
 	}
 }
 
-// Scan looks for every secret that the scenario's Azure ever issued, in all that
-// its steps left: what they printed, outputs and summary, every file in their
+// Scan looks for every secret that the scenario's Azure and its stores ever issued,
+// in all that its steps left: what they printed, outputs and summary, every file in their
 // folders, and the records. What is found is told in sentences that hold no
 // secret.
 //
@@ -37,9 +39,17 @@ func (s *Scans) Figure(tell func(name, format string, args ...any)) {
 func (s *Scenario) Scan(runs []Ended) ([]string, error) {
 	var found []string
 	var size int64
+	var ledger *standin.Ledger
+	secrets := 0
+	if s.Stores != nil {
+		ledger, secrets = s.Stores.ledger, s.Stores.secrets()
+	}
+	if s.Azure != nil { // Its stores have the same ledger.
+		ledger, secrets = s.Azure.Ledger, secrets+s.Azure.secrets()
+	}
 	look := func(where, text string) {
 		size += int64(len(text))
-		found = append(found, s.Azure.Ledger.Scan(where, []byte(text))...)
+		found = append(found, ledger.Scan(where, []byte(text))...)
 	}
 	for _, e := range runs {
 		out := e.Stdout
@@ -64,7 +74,7 @@ func (s *Scenario) Scan(runs []Ended) ([]string, error) {
 	scans.Runs += len(runs)
 	scans.Bytes += size
 	scans.Found += len(found)
-	scans.Secrets += s.Azure.secrets()
+	scans.Secrets += secrets
 	return found, nil
 }
 

@@ -34,10 +34,15 @@ type Scenario struct {
 	System System
 	// Azure is where the cluster is found, nil for one that a kubeconfig names.
 	Azure *Azure
+	// Stores are GitHub's, nil where the step has none ([Scenario.Keep]).
+	Stores *Stores
 	// Context is what the review pinned; after a change, WriteContext.
 	Context Object
 	// Dir is a private folder (mode 0700), with the kubeconfig and the context.
 	Dir string
+
+	// machines counts those that steps ran on before this one.
+	machines int
 }
 
 // Scenario creates the template and its ServiceAccount, and pins them as they
@@ -65,6 +70,8 @@ func (w *World) Scenario(ctx context.Context, t Template) (*Scenario, error) {
 		"kubeconfig": s.path("kubeconfig"), "context-file": s.path("context.json"), "work-dir": s.path("records"),
 		"cronjob": t.Name, "purpose": t.Name, "container": Container, "image": w.Cluster.Workload(),
 		"command": Command + "\n", "service-account": t.Name + "-job", "timeout": "2m",
+		// What is kept elsewhere than in the work folder is about stores alone.
+		"checkpoint-stores": "none",
 	}
 	return s, nil
 }

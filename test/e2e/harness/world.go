@@ -49,6 +49,7 @@ func Role(name string) Object {
 			map[string]any{"apiGroups": []any{"batch"}, "resources": []any{"cronjobs"}, "verbs": []any{"get"}},
 			map[string]any{"apiGroups": []any{""}, "resources": []any{"serviceaccounts"}, "verbs": []any{"get"}},
 			map[string]any{"apiGroups": []any{"batch"}, "resources": []any{"jobs"}, "verbs": []any{"get", "list", "watch", "create"}},
+			map[string]any{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "verbs": []any{"get", "list", "create", "update", "delete"}},
 		},
 	}
 }
