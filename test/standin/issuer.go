@@ -23,6 +23,7 @@ type signer struct {
 // the process. Two kinds never share one.
 var (
 	githubKey    = sync.OnceValues(newSigner)
+	resultsKey   = sync.OnceValues(newSigner)
 	pipelinesKey = sync.OnceValues(newSigner)
 	entraKey     = sync.OnceValues(newSigner)
 	strangerKey  = sync.OnceValues(newSigner)

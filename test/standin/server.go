@@ -41,6 +41,9 @@ type Request struct {
 	Method  string
 	// Path is without the query.
 	Path string
+	// Operation is what is asked of GitHub's stores, as in the function [Operation];
+	// empty for everything else.
+	Operation string
 	// Time is when its header was there.
 	Time time.Time
 	// Internal is true for those that one stand-in sends to another.
@@ -146,7 +149,7 @@ func (s *Server) before(first func(*http.Request) *http.Request) {
 func (s *Server) note(r *http.Request, own bool) (Answer, func(*http.Request) *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.log = append(s.log, Request{Service: s.name, Method: r.Method, Path: r.URL.Path, Time: time.Now(), Internal: own})
+	s.log = append(s.log, Request{Service: s.name, Method: r.Method, Path: r.URL.Path, Operation: operationOf(r), Time: time.Now(), Internal: own})
 	for _, rule := range s.rules {
 		if rule.left != 0 && rule.match(r) {
 			rule.left--
