@@ -60,12 +60,18 @@ clean: ## remove what was built in the tree (the caches outside it stay)
 # the way to the first request, in delays, for the same reason, and size and
 # start of the binary beside those of a commit from before, which a checkout
 # without history does not have.
-test: test-unit test-cluster test-e2e ## run every test, those on a real Kubernetes control plane among them
+test: test-unit test-peers test-cluster test-e2e ## run every test, those on a real Kubernetes control plane among them
 
 .PHONY: test-unit
 test-unit: ## run the tests that need nothing but Go
 	@hack/step 'tests of the action' go test $(GO_TEST_FLAGS) ./...
 	@hack/step 'tests of the tools' go -C tools test $(GO_TEST_FLAGS) ./...
+
+.PHONY: test-peers
+test-peers: ## test the shared stores against azurite, the official clients and act
+	@hack/step 'packages for Node.js' hack/npm test/peers/node >/dev/null
+	@hack/step 'tests against azurite and the official clients' go -C test/peers test $(GO_TEST_FLAGS) ./...
+	@hack/step 'tests against the server of act' go -C test/peers/act test $(GO_TEST_FLAGS) ./...
 
 .PHONY: test-cluster
 test-cluster: ## run the tests of the test cluster itself
