@@ -86,8 +86,8 @@ func TestOutputsOfCheckpoints(t *testing.T) {
 		stores, artifacts, stored, found string
 	}{
 		"everything is everywhere": {
-			Facts{Stores: both, Stored: true, Artifacts: []Artifact{{"aks-oneshot-j.dispatch-intent.1", 9007199254740993}, {"aks-oneshot-j.terminal.1", 3}}},
-			"artifact,cluster", `[{"name":"aks-oneshot-j.dispatch-intent.1","id":9007199254740993},{"name":"aks-oneshot-j.terminal.1","id":3}]`, "true", "",
+			Facts{Stores: both, Stored: true, Artifacts: []Artifact{{"j.dispatch-intent.1", 9007199254740993}, {"j.terminal.1", 3}}},
+			"artifact,cluster", `[{"name":"j.dispatch-intent.1","id":9007199254740993},{"name":"j.terminal.1","id":3}]`, "true", "",
 		},
 		"found in a store": {
 			Facts{Stores: both[1:], Stored: true, ResumedFrom: "cluster, attempt 2"}, "cluster", "[]", "true", "cluster, attempt 2",
