@@ -1,0 +1,166 @@
+package artifact
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/network"
+)
+
+const (
+	fixRunner = "The runner sets it: run this as an action of a workflow on GitHub, or use checkpoint-stores: cluster"
+	fixStatus = "See https://www.githubstatus.com, and run again; it resumes"
+	fixGrant  = "Give the job `permissions: actions: read` and leave github-token at its default; then run again"
+)
+
+func missing(variable, what string) error {
+	return storeFailed("the results service cannot be asked: there is no %s, which says %s", variable, what).WithFix(fixRunner)
+}
+
+// errNoToken is why the REST API is not asked.
+var errNoToken = errors.New("there is no github-token to ask the REST API with")
+
+// full reports whether it was refused because there is no room for artifacts left.
+func (t *trouble) full() bool {
+	said := strings.ToLower(t.said)
+	return strings.Contains(said, "storage quota") || strings.Contains(said, "insufficient usage")
+}
+
+// denied reports whether a permission is what is missing. Of a repository that the
+// token may not see the REST API says that there is none.
+func (t *trouble) denied() bool {
+	switch t.status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
+		return t.err == nil && !t.limited
+	}
+	return false
+}
+
+// failure tells the trouble to people.
+func (t *trouble) failure() *failure.Error {
+	f := storeFailed("%s: %s", t.doing, t.text())
+	f.Err = t.err
+	return f.WithFix("%s", t.fix())
+}
+
+// text says what came back, as the part of a sentence.
+func (t *trouble) text() string {
+	if t.err != nil {
+		return t.noAnswer()
+	}
+	text := fmt.Sprintf("%s (%s) answered HTTP %d", t.service.name, t.host, t.status)
+	if name := http.StatusText(t.status); name != "" {
+		text += " (" + name + ")"
+	}
+	for _, said := range []string{t.code, t.said} {
+		if said != "" {
+			text += ": " + said
+		}
+	}
+	if t.tries > 1 {
+		text += fmt.Sprintf(", at the last of %d tries", t.tries)
+	}
+	return text
+}
+
+func (t *trouble) noAnswer() string {
+	if errors.Is(t.err, errAnswer) {
+		return fmt.Sprintf("what %s (%s) answered cannot be used: %s", t.service.name, t.host, strings.TrimPrefix(t.err.Error(), errAnswer.Error()+": "))
+	}
+	text := network.CauseOf(t.err).Text(t.host)
+	if text == "" {
+		text = t.service.secrets.clean(t.err.Error())
+	}
+	if t.tries > 1 {
+		text += fmt.Sprintf(", at the last of %d tries", t.tries)
+	}
+	return text
+}
+
+// fix says what people can do.
+func (t *trouble) fix() string {
+	switch {
+	case t.full():
+		return "Delete artifacts that nobody needs, or wait: what is used is counted again every 6 to 12 hours; or use checkpoint-stores: cluster"
+	case errors.Is(t.err, errAnswer):
+		return "Check whether a proxy answers in the place of " + t.service.name
+	case t.err != nil:
+		return t.fixNetwork()
+	case t.limited || t.status == http.StatusTooManyRequests:
+		return "Too much was asked in a short time: run again later; it resumes"
+	case t.status/100 == 5:
+		return fixStatus
+	case t.service.name == restName:
+		return fixGrant
+	case t.status == http.StatusUnauthorized:
+		return "The token of this job (ACTIONS_RUNTIME_TOKEN) is not accepted, or no longer: it ends with the job. Run again"
+	case t.status == http.StatusForbidden:
+		return "The token of this job may not do that: artifacts may be switched off, or the run may be one that must not store any. Use checkpoint-stores: cluster"
+	case t.status == http.StatusNotFound && t.service.name == resultsName && !strings.Contains(t.code, "not_found"):
+		return "There is no artifact service of version 4 there: GitHub Enterprise Server has none. Use checkpoint-stores: cluster"
+	}
+	return fixStatus
+}
+
+func (t *trouble) fixNetwork() string {
+	cause := network.CauseOf(t.err)
+	switch {
+	case cause.Kind == network.AddressRefused:
+		return fixRunner
+	case cause.Proxy:
+		return "Check HTTPS_PROXY, and whether the proxy lets this runner reach " + t.host
+	case cause.Kind == network.UntrustedCertificate, cause.Kind == network.WrongHost, cause.Kind == network.ExpiredCertificate:
+		return "Check the clock of this runner, and SSL_CERT_FILE when a proxy opens connections"
+	}
+	return "Check that this runner may reach " + t.host + " (docs.github.com has what a runner has to reach), and run again; it resumes"
+}
+
+const (
+	resultsName = "the results service"
+	restName    = "the REST API"
+	storageName = "the storage"
+)
+
+// failureOf returns an error as it is told to others: coded, unless it is what ended
+// ctx.
+func failureOf(err error) error {
+	if t, ok := errors.AsType[*trouble](err); ok {
+		return t.failure()
+	}
+	return err
+}
+
+// textOf returns an error without its code and without what can be done.
+func textOf(err error) string {
+	if t, ok := errors.AsType[*trouble](err); ok {
+		return t.doing + ": " + t.text()
+	}
+	return err.Error()
+}
+
+// blind says what the REST API would have shown, and how it could.
+func (s *Store) blind(err error) error {
+	const lost = "records that earlier attempts of this run stored as artifacts may be there and cannot be looked for: "
+	t, ok := errors.AsType[*trouble](err)
+	switch {
+	case errors.Is(err, errNoToken):
+		return failure.New(failure.PermissionDenied, lost+"%w", err).WithFix(fixGrant)
+	case ok && t.denied():
+		f := failure.New(failure.PermissionDenied, "%s%s", lost, t.text()).WithFix(fixGrant)
+		f.Err = t
+		return f
+	case ok:
+		f := t.failure()
+		f.Message = lost + f.Message
+		return f
+	}
+	if f, ok := errors.AsType[*failure.Error](err); ok {
+		g := *f
+		g.Message = lost + f.Message
+		return &g
+	}
+	return storeFailed(lost+"%w", err)
+}

@@ -1,0 +1,145 @@
+package artifact
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+)
+
+// row is an artifact that a list shows.
+type row struct {
+	name    name
+	id      int64
+	size    int64
+	digest  string // sha256:HEX, "" when it was not told
+	expired bool
+	// run and job are what the results service asks for, "" when it did not show it.
+	run, job string
+	// rest says that the REST API shows it.
+	rest bool
+}
+
+// key tells rows apart. An id says nothing else: those of a later attempt may be
+// lower.
+type key struct {
+	name string
+	id   int64
+}
+
+func (r row) key() key { return key{r.name.String(), r.id} }
+
+// where names the row for people.
+func (r row) where() string { return fmt.Sprintf("artifact %s (id %d)", r.name, r.id) }
+
+// listing is what both services show of the run.
+type listing struct {
+	done chan struct{}
+	// rows are those of ours, in no order, each once.
+	rows []row
+	// rest and internal are why one of them has shown nothing.
+	rest, internal error
+}
+
+// list begins to list the artifacts.
+func (s *Store) list(ctx context.Context) *listing {
+	l := &listing{done: make(chan struct{})}
+	go func() {
+		defer close(l.done)
+		var wg sync.WaitGroup
+		var shown, known []row
+		wg.Go(func() { shown, l.internal = s.results.list(ctx) })
+		wg.Go(func() {
+			if s.rest == nil {
+				l.rest = errNoToken
+				return
+			}
+			known, l.rest = s.rest.list(ctx)
+		})
+		wg.Wait()
+		l.rows = merge(known, shown)
+	}()
+	return l
+}
+
+// wait returns when the listing is there. The error is what ended ctx.
+func (l *listing) wait(ctx context.Context, doing string) error {
+	select {
+	case <-l.done:
+	case <-ctx.Done():
+		return ended(doing, context.Cause(ctx))
+	}
+	for _, err := range []error{l.internal, l.rest} {
+		if isEnded(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// of returns the rows of an execution.
+func (l *listing) of(execution string) []row {
+	var rows []row
+	for _, r := range l.rows {
+		if r.name.execution == execution {
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+// merge returns the rows of both lists, each once.
+func merge(known, shown []row) []row {
+	index := map[key]int{}
+	var rows []row
+	for _, r := range append(known, shown...) {
+		at, ok := index[r.key()]
+		if !ok {
+			index[r.key()] = len(rows)
+			rows = append(rows, r)
+			continue
+		}
+		m := &rows[at]
+		m.expired = m.expired || r.expired
+		m.rest = m.rest || r.rest
+		if m.run == "" {
+			m.run, m.job = r.run, r.job
+		}
+		if m.digest == "" {
+			m.digest = r.digest
+		}
+	}
+	return rows
+}
+
+// found says how far the listing tells what there is. The error is that of both
+// services having failed.
+func (s *Store) found(l *listing) (checkpoint.Found, error) {
+	first := s.options.Attempt <= 1
+	switch {
+	case l.rest == nil && l.internal == nil:
+		return checkpoint.Found{Complete: true}, nil
+	case l.internal == nil && first:
+		// There is no earlier attempt that could be hidden.
+		return checkpoint.Found{Complete: true}, nil
+	case l.internal == nil:
+		return checkpoint.Found{Blind: s.blind(l.rest)}, nil
+	case l.rest == nil:
+		return checkpoint.Found{Blind: lateFailure(l.internal)}, nil
+	}
+	return checkpoint.Found{}, failureOf(l.internal)
+}
+
+// lateFailure says that what this attempt stored a moment ago may be missing from
+// what the REST API shows.
+func lateFailure(err error) error {
+	cause := failureOf(err)
+	f := storeFailed("artifacts that this attempt of the run stored may be there and not be known yet: %w", cause)
+	if e, ok := cause.(*failure.Error); ok { //nolint:errorlint // it is made here
+		f.Message = "artifacts that this attempt of the run stored may be there and not be known yet: " + e.Message
+		f.Fix = e.Fix
+	}
+	return f
+}

@@ -1,0 +1,89 @@
+package artifact
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+)
+
+// statusTaken is the answer to the creation of an artifact whose name is taken.
+const statusTaken = http.StatusConflict
+
+type slotKey struct {
+	execution string
+	step      checkpoint.Step
+}
+
+// slot is how far a step of an execution is stored by this Store. Who has its turn
+// may use the rest.
+type slot struct {
+	turn chan struct{}
+	// number is that of the name which is tried.
+	number int
+	// address is where the content goes, "" when the artifact was not created.
+	address string
+	// held says that the name may be taken by a creation of ours whose answer was
+	// lost.
+	held bool
+	// sent is the digest that the artifact was finalized with, perhaps; "" when that
+	// was not tried.
+	sent string
+	// documents are what the step is known to be stored with, and where.
+	documents []checkpoint.Document
+	where     string
+}
+
+// next goes on to the next name.
+func (s *slot) next() {
+	s.number++
+	s.address, s.sent, s.held = "", "", false
+}
+
+func (s *Store) slot(execution string, step checkpoint.Step) *slot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	k := slotKey{execution, step}
+	if s.slots[k] == nil {
+		s.slots[k] = &slot{turn: make(chan struct{}, 1), number: 1}
+	}
+	return s.slots[k]
+}
+
+// Reserve begins to make the artifact of a step, whose content is not known yet, as
+// [checkpoint.Reserver] says. One that is not used is never finalized, and shown to
+// nobody. When it fails, the Write that follows begins anew.
+func (s *Store) Reserve(ctx context.Context, execution string, step checkpoint.Step) {
+	n := name{execution, step, s.options.Attempt, 1}
+	if _, ok := parseName(n.String()); !ok {
+		return
+	}
+	slot := s.slot(execution, step)
+	select {
+	case slot.turn <- struct{}{}:
+	default:
+		return // It is being written, or reserved.
+	}
+	go func() {
+		defer func() { <-slot.turn }()
+		if slot.address != "" || slot.sent != "" || slot.documents != nil {
+			return
+		}
+		n.number = slot.number
+		_ = s.create(ctx, slot, n) // Write tells it, if it fails there too.
+	}()
+}
+
+// create makes the artifact that the slot is at.
+func (s *Store) create(ctx context.Context, slot *slot, n name) error {
+	address, err := s.results.create(ctx, n)
+	if err == nil {
+		slot.address = address
+		return nil
+	}
+	if t, ok := errors.AsType[*trouble](err); !ok || t.mayBeDone {
+		slot.held = true
+	}
+	return err
+}
