@@ -1,7 +1,287 @@
 package act
 
 import (
-	_ "github.com/nektos/act/pkg/artifacts"
-	_ "github.com/nektos/act/pkg/common"
-	_ "github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nektos/act/pkg/artifacts"
+	"github.com/nektos/act/pkg/common"
+	"github.com/sirupsen/logrus"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint/artifact"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
+
+const (
+	execution = "fdai-inventory-aaaaaaaaaaaaaaaa"
+	run       = 15402213877
+)
+
+func TestMain(m *testing.M) {
+	logrus.SetOutput(io.Discard)
+	os.Exit(m.Run())
+}
+
+// server is act's, which has a run in which something was stored already.
+type server struct {
+	url  string
+	runs string // has a folder for each run
+}
+
+// serve starts act's server, in which the run has an artifact of another job: act
+// answers no list of a run that has none.
+func serve(t *testing.T) server {
+	t.Helper()
+	s := server{runs: t.TempDir()}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	listener.Close()
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	end := artifacts.Serve(ctx, s.runs, host, port)
+	t.Cleanup(func() {
+		end()
+		cancel()
+		for answers(address) {
+			time.Sleep(time.Millisecond)
+		}
+	})
+	for !answers(address) {
+		time.Sleep(time.Millisecond)
+	}
+	s.url = "http://" + address + "/"
+	if err := os.MkdirAll(filepath.Join(s.runs, strconv.Itoa(run), "coverage"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func answers(address string) bool {
+	conn, err := net.DialTimeout("tcp", address, time.Second)
+	if err != nil {
+		return false
+	}
+	conn.Close()
+	return true
+}
+
+// open returns the store as a job of an attempt has it, with the token that act
+// gives to jobs and no other: there is no REST API.
+func (s server) open(t *testing.T, run int64, attempt int) *artifact.Store {
+	t.Helper()
+	token, err := common.CreateAuthorizationToken(1, run, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := artifact.Open(t.Context(), artifact.Options{
+		ResultsURL: s.url, RuntimeToken: token, Repository: "acme/orders", RunID: run, Attempt: attempt,
+		RetentionDays: 90, Version: "v0.0.0-test",
+		Sleep: func(context.Context, time.Duration) {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+// documents are those of each step, signed.
+func documents(t *testing.T) map[checkpoint.Step]checkpoint.Document {
+	t.Helper()
+	key, err := checkpoint.NewKey(strings.Repeat("k", checkpoint.MinKeyLength))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[checkpoint.Step]checkpoint.Document{}
+	for _, step := range checkpoint.SharedSteps() {
+		d, err := key.Seal(execution, checkpoint.Record{Step: step, Content: map[string]any{
+			"name": execution, "state": string(step), "text": "Größe: 1 < 2",
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[step] = d
+	}
+	return all
+}
+
+func write(t *testing.T, store *artifact.Store, all ...checkpoint.Document) {
+	t.Helper()
+	if err := store.Write(t.Context(), execution, all...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, store *artifact.Store) checkpoint.Found {
+	t.Helper()
+	found, err := store.Read(t.Context(), execution)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// same holds the copies against what was stored, byte for byte.
+func same(t *testing.T, found checkpoint.Found, want ...checkpoint.Document) {
+	t.Helper()
+	for _, c := range found.Copies {
+		at := slices.IndexFunc(want, func(d checkpoint.Document) bool { return d.Step == c.Step })
+		switch {
+		case c.Err != nil:
+			t.Errorf("%s cannot be read: %v", c.Where, c.Err)
+		case at < 0:
+			t.Errorf("there is a copy of %s that nobody stored, or twice: %s", c.Step, c.Where)
+		case string(c.Data) != string(want[at].Data) || c.Signature != want[at].Signature:
+			t.Errorf("%s: %s is not what was stored: %q", c.Where, c.Step, c.Data)
+		}
+		if at >= 0 {
+			want = slices.Delete(slices.Clone(want), at, at+1)
+		}
+	}
+	for _, d := range want {
+		t.Errorf("there is no copy of %s", d.Step)
+	}
+}
+
+func TestEveryStepGoesThroughTheServerOfActAndBack(t *testing.T) {
+	t.Parallel()
+	s, all := serve(t), documents(t)
+	store := s.open(t, run, 1)
+	if found := read(t, store); len(found.Copies) > 0 || !found.Complete || found.Blind != nil {
+		t.Errorf("before anything is stored: %+v", found)
+	}
+	store.Reserve(t.Context(), execution, checkpoint.Intent)
+	write(t, store, all[checkpoint.Prepared], all[checkpoint.Intent])
+	write(t, store, all[checkpoint.Dispatched])
+	write(t, store, all[checkpoint.Ambiguous])
+	write(t, store, all[checkpoint.Terminal])
+	stored := store.Artifacts()
+	if len(stored) != 4 || stored[0].Name != execution+".dispatch-intent.1" || stored[0].ID == 0 {
+		t.Errorf("stored are %+v", stored)
+	}
+	found := read(t, s.open(t, run, 1))
+	if !found.Complete || found.Blind != nil {
+		t.Errorf("in the first attempt the list of the results service is complete: %v, %v", found.Complete, found.Blind)
+	}
+	same(t, found, all[checkpoint.Prepared], all[checkpoint.Intent], all[checkpoint.Dispatched], all[checkpoint.Ambiguous], all[checkpoint.Terminal])
+}
+
+func TestASecondAttemptOnActReadsTheFirstAndIsBlind(t *testing.T) {
+	t.Parallel()
+	s, all := serve(t), documents(t)
+	write(t, s.open(t, run, 1), all[checkpoint.Prepared], all[checkpoint.Intent])
+	found := read(t, s.open(t, run, 2))
+	same(t, found, all[checkpoint.Prepared], all[checkpoint.Intent])
+	for _, c := range found.Copies {
+		if c.Attempt != 1 {
+			t.Errorf("%s is said to be of attempt %d", c.Where, c.Attempt)
+		}
+	}
+	if found.Complete || found.Blind == nil {
+		t.Fatalf("without the REST API a second attempt cannot know everything: complete %v, blind %v", found.Complete, found.Blind)
+	}
+	if text := told(found.Blind); !strings.Contains(text, "actions: read") && !strings.Contains(text, "github-token") {
+		t.Errorf("it is not said what to do: %s", text)
+	}
+}
+
+func TestASecondAttemptOnActThatFindsNothingIsBlind(t *testing.T) {
+	t.Parallel()
+	found := read(t, serve(t).open(t, run, 2))
+	if len(found.Copies) > 0 || found.Complete || found.Blind == nil {
+		t.Errorf("found is %+v", found)
+	}
+}
+
+func TestAnotherRunnerOnActHasTheIntentFirst(t *testing.T) {
+	t.Parallel()
+	s, all := serve(t), documents(t)
+	write(t, s.open(t, run, 1), all[checkpoint.Prepared], all[checkpoint.Intent])
+	other := all[checkpoint.Intent]
+	other.Data = []byte(strings.Replace(string(other.Data), "1 < 2", "2 < 3", 1))
+	late := s.open(t, run, 1)
+	if err := late.Write(t.Context(), execution, all[checkpoint.Prepared], other); !errors.Is(err, checkpoint.ErrTaken) {
+		t.Errorf("a second intent with other content: %v", err)
+	}
+	same(t, read(t, late), all[checkpoint.Prepared], all[checkpoint.Intent])
+	again := s.open(t, run, 1)
+	write(t, again, all[checkpoint.Prepared], all[checkpoint.Intent])
+	if len(again.Artifacts()) != 1 {
+		t.Errorf("the same once more is stored as %+v", again.Artifacts())
+	}
+	same(t, read(t, again), all[checkpoint.Prepared], all[checkpoint.Intent])
+}
+
+// act lists what was created and never finished; that it is empty must not be taken
+// for a step that was never recorded.
+func TestAnIntentThatWasOnlyReservedOnActIsACopyThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	store := s.open(t, run, 1)
+	read(t, store)
+	store.Reserve(t.Context(), execution, checkpoint.Intent)
+	file := filepath.Join(s.runs, strconv.Itoa(run), execution+".dispatch-intent.1", execution+".dispatch-intent.1.zip")
+	for {
+		if _, err := os.Stat(file); err == nil {
+			break
+		}
+		if t.Context().Err() != nil {
+			t.Fatal("the reservation never came")
+		}
+		time.Sleep(time.Millisecond)
+	}
+	found := read(t, s.open(t, run, 1))
+	if len(found.Copies) != 1 || found.Copies[0].Step != checkpoint.Intent || found.Copies[0].Err == nil {
+		t.Errorf("found is %+v", found)
+	}
+}
+
+// Without the folder of the run act ends the connection. Nobody knows what is there
+// then, so that nothing may be dispatched.
+func TestARunThatActDoesNotKnowIsAnError(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	found, err := s.open(t, 4711, 1).Read(t.Context(), execution)
+	if failure.CodeOf(err) != failure.CheckpointStoreFailed {
+		t.Errorf("found is %+v, the error %v", found, err)
+	}
+}
+
+func TestCleanLeavesTheTerminalRecordOnAct(t *testing.T) {
+	t.Parallel()
+	s, all := serve(t), documents(t)
+	store := s.open(t, run, 1)
+	write(t, store, all[checkpoint.Prepared], all[checkpoint.Intent])
+	write(t, store, all[checkpoint.Dispatched])
+	write(t, store, all[checkpoint.Terminal])
+	read(t, store)
+	if err := store.Clean(t.Context(), execution); err != nil {
+		t.Fatal(err)
+	}
+	same(t, read(t, s.open(t, run, 1)), all[checkpoint.Terminal])
+}
+
+// told is an error with what can be done about it.
+func told(err error) string {
+	text := err.Error()
+	var f *failure.Error
+	if errors.As(err, &f) {
+		text += " " + f.Fix
+	}
+	return text
+}
