@@ -1,0 +1,194 @@
+package main
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint/bundle"
+	"github.com/aks-oneshot/aks-oneshot/internal/config"
+	"github.com/aks-oneshot/aks-oneshot/internal/host"
+	"github.com/aks-oneshot/aks-oneshot/internal/report"
+)
+
+const storesPage = docs + "stores.md"
+
+// The record that the page shows is one that the reference wrote, as tables are made.
+func TestStoresPageHasTheRecordAndTables(t *testing.T) {
+	t.Parallel()
+	const begin, end = "<!-- record: made by a test -->\n", "<!-- end of record -->\n"
+	first, _, _ := strings.Cut(readFile(t, "../../internal/checkpoint/testdata/folders.jsonl"), "\n")
+	var folder struct {
+		Files map[string]string `json:"files"`
+	}
+	if err := json.Unmarshal([]byte(first), &folder); err != nil {
+		t.Fatal(err)
+	}
+	var record bytes.Buffer
+	for name, text := range folder.Files {
+		if strings.HasSuffix(name, "."+string(checkpoint.Intent)+".json") {
+			if err := json.Indent(&record, []byte(text), "", "  "); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	have := readFile(t, storesPage)
+	before, rest, found := strings.Cut(have, begin)
+	_, after, closed := strings.Cut(rest, end)
+	if !found || !closed || record.Len() == 0 {
+		t.Fatalf("the page has no block for a record, or there is none: %s", record.String())
+	}
+	compareFile(t, storesPage, before+begin+"\n```json\n"+strings.TrimSpace(record.String())+"\n```\n\n"+end+after)
+}
+
+// The steps on the page are for pasting, and their conditions about outputs that
+// there are.
+func TestStoresPageStepsAreValid(t *testing.T) {
+	t.Parallel()
+	outputs := map[string]bool{}
+	for _, doc := range report.OutputDocs() {
+		outputs[doc.Name] = true
+	}
+	uses, asks := 0, 0
+	page := readFile(t, storesPage)
+	for _, block := range yamlBlocks(page) {
+		var steps []struct {
+			Uses string         `json:"uses"`
+			With map[string]any `json:"with"`
+		}
+		if err := yaml.Unmarshal([]byte(block), &steps); err != nil {
+			continue // What a job may do.
+		}
+		for _, step := range steps {
+			if !strings.HasPrefix(step.Uses, "aks-oneshot/aks-oneshot@") {
+				continue
+			}
+			uses++
+			env := map[string]string{}
+			for name, value := range step.With {
+				text := strings.ReplaceAll(fmt.Sprint(value), "deploy/context.json", "testdata/context.json")
+				env["INPUT_"+strings.ToUpper(name)] = strings.ReplaceAll(text, "${{ secrets.CHECKPOINT_KEY }}", strings.Repeat("k", checkpoint.MinKeyLength))
+			}
+			getenv := func(key string) string { return env[key] }
+			c, err := config.Read(config.Source{Lookup: host.Env(getenv), Getenv: getenv, Auth: config.AuthGitHub, Workflow: true, Artifacts: true})
+			if err != nil {
+				t.Error(err)
+			}
+			if c.Checkpoints.Key == "" || len(c.Checkpoints.Stores) != 3 {
+				t.Errorf("the step keeps records in %v", c.Checkpoints.Stores)
+			}
+			expectWork(t, c.Plan)
+		}
+	}
+	for _, m := range regexp.MustCompile(`steps\.job\.outputs\.([a-z-]+)`).FindAllStringSubmatch(page, -1) {
+		asks++
+		if !outputs[m[1]] {
+			t.Errorf("there is no output %s", m[1])
+		}
+	}
+	if uses != 1 || asks < 2 {
+		t.Errorf("the page shows %d steps, which ask for %d outputs", uses, asks)
+	}
+}
+
+// What the page has people look for is what there is.
+func TestStoresPageNamesWhatIsStored(t *testing.T) {
+	t.Parallel()
+	page := readFile(t, storesPage)
+	for file, pattern := range map[string]string{
+		"../../internal/checkpoint/configmap/object.go": `(?m)^\t(?:managedByLabel|cronJobLabel|namePrefix|managedBy) += "([^"]+)"$`,
+		"../../internal/checkpoint/cache/cache.go":      `keyPrefix += "([^"]+)"`,
+	} {
+		found := regexp.MustCompile(pattern).FindAllStringSubmatch(readFile(t, file), -1)
+		if len(found) == 0 {
+			t.Errorf("%s names nothing", file)
+		}
+		for _, m := range found {
+			if !strings.Contains(page, m[1]) {
+				t.Errorf("%s: %q is not on the page", file, m[1])
+			}
+		}
+	}
+	for _, step := range checkpoint.SharedSteps() {
+		if !strings.Contains(page, "| `"+string(step)+"` | ") {
+			t.Errorf("the page does not tell what %s means", step)
+		}
+	}
+	for _, store := range []string{config.StoreArtifact, config.StoreCluster, config.StoreCache} {
+		if strings.Count(page, "\n| `"+store+"` | ") < 3 {
+			t.Errorf("%s is missing in a table of the page", store)
+		}
+	}
+}
+
+// Artifacts that a person unpacks into a work folder are records that a run takes,
+// though the manifest is not among them.
+func TestUnpackedArtifactsAreAWorkFolder(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, complete)
+	s := newStep(t, server)
+	s.env["INPUT_CHECKPOINT-STORES"] = "none"
+	e := s.run(t.Context(), t)
+	e.expect(t, 0, "outcome", "succeeded", "resumed", "false")
+	job := e.outputs["job-name"]
+
+	records := filepath.Join(s.folder, "unpacked")
+	if err := os.Mkdir(records, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, steps := range [][]checkpoint.Step{{checkpoint.Prepared, checkpoint.Intent}, {checkpoint.Dispatched}, {checkpoint.Terminal}} {
+		var documents []checkpoint.Document
+		for _, step := range steps {
+			data := readFile(t, filepath.Join(s.env["INPUT_WORK-DIR"], job+"."+string(step)+".json"))
+			documents = append(documents, checkpoint.Document{Step: step, Data: []byte(data)})
+		}
+		data, err := bundle.Pack(job, documents)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unpackInto(t, records, data)
+	}
+	s.env["INPUT_WORK-DIR"] = records
+	if err := os.Remove(s.env["GITHUB_OUTPUT"]); err != nil {
+		t.Fatal(err)
+	}
+	server.mu.Lock()
+	server.job = nil // its TTL is over
+	server.mu.Unlock()
+	s.run(t.Context(), t).expect(t, 0, "outcome", "succeeded", "resumed", "true", "dispatched", "false")
+	if n := server.creates(); n != 1 {
+		t.Errorf("%d Jobs were created", n)
+	}
+}
+
+// unpackInto unpacks a zip as a person would, with the modes that it says.
+func unpackInto(t *testing.T, folder string, data []byte) {
+	t.Helper()
+	r, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range r.File {
+		in, err := file.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(folder, filepath.Base(file.Name)), content, file.Mode()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
