@@ -65,13 +65,13 @@ type Store struct {
 	rest    *rest
 	blobs   *blobs
 
-	mu      sync.Mutex
-	latest  *listing // what was listed last
-	used    bool     // whether a Read has used the first listing
-	seen    map[key]content
-	slots   map[slotKey]*slot
-	stored  []Artifact
-	noticed bool
+	mu     sync.Mutex
+	latest *listing // what was listed last
+	used   bool     // whether a Read has used the first listing
+	seen   map[key]content
+	slots  map[slotKey]*slot
+	stored []Artifact
+	warned bool
 }
 
 var (

@@ -128,6 +128,9 @@ func (b *blobs) trouble(s *service, host string, err error) *trouble {
 		return nil
 	}
 	if answer, ok := errors.AsType[*azcore.ResponseError](err); ok && answer.RawResponse != nil {
+		if answer.StatusCode/100 == 2 {
+			return s.odd(host, answer.StatusCode, "it is HTTP %d", answer.StatusCode)
+		}
 		return s.refused(host, answer.RawResponse, answer.ErrorCode, "")
 	}
 	return s.unanswered(host, err)

@@ -17,8 +17,8 @@ import (
 // something fails does no harm. The error has the codes of Read.
 func (s *Store) Clean(ctx context.Context, execution string) error {
 	doing := "removing the older records of " + execution + " from the artifacts of the run"
-	l := s.list(ctx)
-	if err := l.wait(ctx, doing); err != nil {
+	l, err := s.listed(ctx, doing, true)
+	if err != nil {
 		return err
 	}
 	if _, err := s.found(l); err != nil {

@@ -13,6 +13,7 @@ import (
 const (
 	fixRunner = "The runner sets it: run this as an action of a workflow on GitHub, or use checkpoint-stores: cluster"
 	fixStatus = "See https://www.githubstatus.com, and run again; it resumes"
+	fixLost   = "Run again. If it stays so, find out in the cluster whether the Job of this execution ran: what the artifact says of it is lost, unless another checkpoint store has it"
 	fixGrant  = "Give the job `permissions: actions: read` and leave github-token at its default; then run again"
 )
 
@@ -34,7 +35,7 @@ func (t *trouble) full() bool {
 func (t *trouble) denied() bool {
 	switch t.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound:
-		return t.err == nil && !t.limited
+		return t.err == nil && !t.limited && !t.full()
 	}
 	return false
 }
@@ -93,8 +94,10 @@ func (t *trouble) fix() string {
 		return "Too much was asked in a short time: run again later; it resumes"
 	case t.status/100 == 5:
 		return fixStatus
-	case t.service.name == restName:
+	case t.service.name == restName && t.denied():
 		return fixGrant
+	case t.status == http.StatusGone:
+		return fixLost
 	case t.status == http.StatusUnauthorized:
 		return "The token of this job (ACTIONS_RUNTIME_TOKEN) is not accepted, or no longer: it ends with the job. Run again"
 	case t.status == http.StatusForbidden:
@@ -139,6 +142,36 @@ func textOf(err error) string {
 		return t.doing + ": " + t.text()
 	}
 	return err.Error()
+}
+
+// unreadable says why a copy has no content.
+func unreadable(r row, err error) error {
+	fix := fixLost
+	if t, ok := errors.AsType[*trouble](err); ok {
+		fix = t.fix()
+	}
+	f := storeFailed("the %s cannot be read: %s", r.where(), textOf(err)).WithFix("%s", fix)
+	f.Err = err
+	return f
+}
+
+// warn tells once, in the first attempt, that a later one may not find what is stored
+// now.
+func (s *Store) warn(err error) {
+	t, ok := errors.AsType[*trouble](err)
+	if !errors.Is(err, errNoToken) && (!ok || !t.denied()) {
+		return
+	}
+	text := errNoToken.Error()
+	if ok {
+		text = t.text()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.warned {
+		s.warned = true
+		s.options.Notify("a later attempt of this run may not be able to look for the artifacts that this one stores, and will not go on then: " + text + ". " + fixGrant)
+	}
 }
 
 // blind says what the REST API would have shown, and how it could.

@@ -68,15 +68,36 @@ func (s *Store) list(ctx context.Context) *listing {
 func (l *listing) wait(ctx context.Context, doing string) error {
 	select {
 	case <-l.done:
+		return nil
 	case <-ctx.Done():
 		return ended(doing, context.Cause(ctx))
 	}
-	for _, err := range []error{l.internal, l.rest} {
-		if isEnded(err) {
-			return err
+}
+
+// cutOff reports whether a listing that is there was ended before its time.
+func (l *listing) cutOff() bool { return isEnded(l.internal) || isEnded(l.rest) }
+
+// listed returns a listing that is there: the latest one when it was not used yet, or
+// a new one. One that another context ended says nothing.
+func (s *Store) listed(ctx context.Context, doing string, fresh bool) (*listing, error) {
+	for {
+		s.mu.Lock()
+		if fresh || s.used {
+			s.latest = s.list(ctx)
+		}
+		s.used = true
+		l := s.latest
+		s.mu.Unlock()
+		if err := l.wait(ctx, doing); err != nil {
+			return nil, err
+		}
+		if err := context.Cause(ctx); err != nil {
+			return nil, ended(doing, err)
+		}
+		if !l.cutOff() {
+			return l, nil
 		}
 	}
-	return nil
 }
 
 // of returns the rows of an execution.
@@ -118,6 +139,9 @@ func merge(known, shown []row) []row {
 // services having failed.
 func (s *Store) found(l *listing) (checkpoint.Found, error) {
 	first := s.options.Attempt <= 1
+	if first && l.internal == nil {
+		s.warn(l.rest)
+	}
 	switch {
 	case l.rest == nil && l.internal == nil:
 		return checkpoint.Found{Complete: true}, nil

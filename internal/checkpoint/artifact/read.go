@@ -30,8 +30,8 @@ type content struct {
 // time, nor by what is beside it.
 func (s *Store) Read(ctx context.Context, execution string) (checkpoint.Found, error) {
 	doing := "reading the records of " + execution + " from the artifacts of the run"
-	l := s.listing(ctx)
-	if err := l.wait(ctx, doing); err != nil {
+	l, err := s.listed(ctx, doing, false)
+	if err != nil {
 		return checkpoint.Found{}, err
 	}
 	found, err := s.found(l)
@@ -51,17 +51,6 @@ func (s *Store) Read(ctx context.Context, execution string) (checkpoint.Found, e
 		found.Copies = append(found.Copies, copies(r, contents[i])...)
 	}
 	return found, nil
-}
-
-// listing returns the one that Open began for the first time, and a new one later.
-func (s *Store) listing(ctx context.Context) *listing {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.used {
-		s.latest = s.list(ctx)
-	}
-	s.used = true
-	return s.latest
 }
 
 // contents returns what is in each row.
@@ -95,7 +84,7 @@ func copies(r row, c content) []checkpoint.Copy {
 	}
 	if c.err != nil {
 		all = append(all, checkpoint.Copy{
-			Document: checkpoint.Document{Step: r.name.step}, Where: r.where(), Attempt: r.name.attempt, Err: c.err,
+			Document: checkpoint.Document{Step: r.name.step}, Where: r.where(), Attempt: r.name.attempt, Err: unreadable(r, c.err),
 		})
 	}
 	return all

@@ -21,6 +21,8 @@ const (
 	maxPages = 5000
 	// pagesAtOnce is how many are asked for at a time.
 	pagesAtOnce = 8
+	// maxRedirects is how many are followed, all within the API.
+	maxRedirects = 3
 	// maxPage bounds a page, in bytes.
 	maxPage = 4 << 20
 )
@@ -54,8 +56,14 @@ func newREST(o Options, client doer, masks *secrets, p pace) (*rest, error) {
 	c, err := github.NewClient(
 		github.WithHTTPClient(&http.Client{
 			Transport: &authorized{client, base, o.Token},
-			// A redirect is an answer: the token is for nobody else.
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+			CheckRedirect: func(req *http.Request, via []*http.Request) error {
+				// A repository that was renamed is elsewhere in the same API. Any other
+				// redirect is an answer: the token is for nobody else.
+				if !sameOrigin(req.URL, base) || len(via) > maxRedirects {
+					return http.ErrUseLastResponse
+				}
+				return nil
+			},
 		}),
 		github.WithURLs(&address, nil),
 		github.WithUserAgent(agent(o)),
@@ -69,6 +77,8 @@ func newREST(o Options, client doer, masks *secrets, p pace) (*rest, error) {
 	return &rest{service{restName, masks}, c.Actions, base.Host, owner, repo, o.RunID, p}, nil
 }
 
+func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b.Host }
+
 // authorized gives the token to the API and to nobody else.
 type authorized struct {
 	client doer
@@ -78,7 +88,7 @@ type authorized struct {
 
 // RoundTrip implements [http.RoundTripper].
 func (a *authorized) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.URL.Host == a.base.Host && req.URL.Scheme == a.base.Scheme {
+	if sameOrigin(req.URL, a.base) {
 		req = req.Clone(req.Context())
 		req.Header.Set("Authorization", "Bearer "+a.token)
 	}
@@ -196,7 +206,7 @@ func (r *rest) page(ctx context.Context, n int) (page, error) {
 func (r *rest) locate(ctx context.Context, of row) (string, error) {
 	var address string
 	err := r.pace.do(ctx, "locating the artifact "+of.name.String(), func(ctx context.Context) *trouble {
-		u, resp, err := r.actions.DownloadArtifact(ctx, r.owner, r.repo, of.id, 0)
+		u, resp, err := r.actions.DownloadArtifact(ctx, r.owner, r.repo, of.id, maxRedirects)
 		if err != nil {
 			return r.trouble(resp, err)
 		}

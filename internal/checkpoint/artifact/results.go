@@ -113,7 +113,7 @@ type tracked struct {
 // Read implements [io.Reader].
 func (t *tracked) Read(p []byte) (int, error) {
 	n, err := t.Reader.Read(p)
-	if err != nil && err != io.EOF { //nolint:errorlint // as readers have to return it
+	if err != nil && !errors.Is(err, io.EOF) {
 		t.err = err
 	}
 	return n, err

@@ -33,18 +33,17 @@ func (s *secrets) add(text string) {
 	}
 }
 
-// addURL makes a signed address a secret, and its signature by itself.
+// addURL makes what signs an address a secret. The rest of it is none: it holds the
+// name of the artifact, and so that of the Job.
 func (s *secrets) addURL(address string) {
-	s.add(address)
 	u, err := url.Parse(address)
 	if err != nil {
+		s.add(address) // There is no telling what signs it.
 		return
 	}
-	for _, sig := range u.Query()["sig"] {
-		s.add(sig)
-		s.add(url.QueryEscape(sig))
+	for _, text := range secret.OfSigned(u) {
+		s.add(text)
 	}
-	s.add(u.RawQuery)
 }
 
 // clean returns what a service wrote as one line that can be shown.

@@ -68,7 +68,7 @@ func (w *world) options(a standin.Attempt) Options {
 	}
 }
 
-func (w *world) sleep(ctx context.Context, d time.Duration) {
+func (w *world) sleep(_ context.Context, d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.slept = append(w.slept, d)

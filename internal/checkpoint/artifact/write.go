@@ -64,7 +64,7 @@ func (w *write) run(ctx context.Context) error {
 		}
 		w.slot.next()
 	}
-	if done, err := w.listed(ctx); done || err != nil {
+	if done, err := w.known(ctx); done || err != nil {
 		return err
 	}
 	for ; w.slot.number <= maxNumber; w.slot.next() {
@@ -143,8 +143,9 @@ func (w *write) finalize(ctx context.Context) (done bool, err error) {
 	return false, nil
 }
 
-// listed holds the step against the artifacts that were listed last.
-func (w *write) listed(ctx context.Context) (done bool, err error) {
+// known holds the step against the artifacts that were listed last, which asks for
+// nothing when there is none of it.
+func (w *write) known(ctx context.Context) (done bool, err error) {
 	w.store.mu.Lock()
 	l := w.store.latest
 	w.store.mu.Unlock()
