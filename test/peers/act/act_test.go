@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -20,12 +19,10 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint/artifact"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/test/peers/records"
 )
 
-const (
-	execution = "fdai-inventory-aaaaaaaaaaaaaaaa"
-	run       = 15402213877
-)
+const run = 15402213877
 
 func TestMain(m *testing.M) {
 	logrus.SetOutput(io.Discard)
@@ -100,93 +97,51 @@ func (s server) open(t *testing.T, run int64, attempt int) *artifact.Store {
 	return store
 }
 
-// documents are those of each step, signed.
-func documents(t *testing.T) map[checkpoint.Step]checkpoint.Document {
-	t.Helper()
-	key, err := checkpoint.NewKey(strings.Repeat("k", checkpoint.MinKeyLength))
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := map[checkpoint.Step]checkpoint.Document{}
-	for _, step := range checkpoint.SharedSteps() {
-		d, err := key.Seal(execution, checkpoint.Record{Step: step, Content: map[string]any{
-			"name": execution, "state": string(step), "text": "Größe: 1 < 2",
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[step] = d
-	}
-	return all
-}
-
 func write(t *testing.T, store *artifact.Store, all ...checkpoint.Document) {
 	t.Helper()
-	if err := store.Write(t.Context(), execution, all...); err != nil {
+	if err := store.Write(t.Context(), records.Execution, all...); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func read(t *testing.T, store *artifact.Store) checkpoint.Found {
 	t.Helper()
-	found, err := store.Read(t.Context(), execution)
+	found, err := store.Read(t.Context(), records.Execution)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return found
 }
 
-// same holds the copies against what was stored, byte for byte.
-func same(t *testing.T, found checkpoint.Found, want ...checkpoint.Document) {
-	t.Helper()
-	for _, c := range found.Copies {
-		at := slices.IndexFunc(want, func(d checkpoint.Document) bool { return d.Step == c.Step })
-		switch {
-		case c.Err != nil:
-			t.Errorf("%s cannot be read: %v", c.Where, c.Err)
-		case at < 0:
-			t.Errorf("there is a copy of %s that nobody stored, or twice: %s", c.Step, c.Where)
-		case string(c.Data) != string(want[at].Data) || c.Signature != want[at].Signature:
-			t.Errorf("%s: %s is not what was stored: %q", c.Where, c.Step, c.Data)
-		}
-		if at >= 0 {
-			want = slices.Delete(slices.Clone(want), at, at+1)
-		}
-	}
-	for _, d := range want {
-		t.Errorf("there is no copy of %s", d.Step)
-	}
-}
-
 func TestEveryStepGoesThroughTheServerOfActAndBack(t *testing.T) {
 	t.Parallel()
-	s, all := serve(t), documents(t)
+	s, all := serve(t), records.All(t)
 	store := s.open(t, run, 1)
 	if found := read(t, store); len(found.Copies) > 0 || !found.Complete || found.Blind != nil {
 		t.Errorf("before anything is stored: %+v", found)
 	}
-	store.Reserve(t.Context(), execution, checkpoint.Intent)
+	store.Reserve(t.Context(), records.Execution, checkpoint.Intent)
 	write(t, store, all[checkpoint.Prepared], all[checkpoint.Intent])
 	write(t, store, all[checkpoint.Dispatched])
 	write(t, store, all[checkpoint.Ambiguous])
 	write(t, store, all[checkpoint.Terminal])
 	stored := store.Artifacts()
-	if len(stored) != 4 || stored[0].Name != execution+".dispatch-intent.1" || stored[0].ID == 0 {
+	if len(stored) != 4 || stored[0].Name != records.Execution+".dispatch-intent.1" || stored[0].ID == 0 {
 		t.Errorf("stored are %+v", stored)
 	}
 	found := read(t, s.open(t, run, 1))
 	if !found.Complete || found.Blind != nil {
 		t.Errorf("in the first attempt the list of the results service is complete: %v, %v", found.Complete, found.Blind)
 	}
-	same(t, found, all[checkpoint.Prepared], all[checkpoint.Intent], all[checkpoint.Dispatched], all[checkpoint.Ambiguous], all[checkpoint.Terminal])
+	records.Same(t, found, all[checkpoint.Prepared], all[checkpoint.Intent], all[checkpoint.Dispatched], all[checkpoint.Ambiguous], all[checkpoint.Terminal])
 }
 
 func TestASecondAttemptOnActReadsTheFirstAndIsBlind(t *testing.T) {
 	t.Parallel()
-	s, all := serve(t), documents(t)
+	s, all := serve(t), records.All(t)
 	write(t, s.open(t, run, 1), all[checkpoint.Prepared], all[checkpoint.Intent])
 	found := read(t, s.open(t, run, 2))
-	same(t, found, all[checkpoint.Prepared], all[checkpoint.Intent])
+	records.Same(t, found, all[checkpoint.Prepared], all[checkpoint.Intent])
 	for _, c := range found.Copies {
 		if c.Attempt != 1 {
 			t.Errorf("%s is said to be of attempt %d", c.Where, c.Attempt)
@@ -195,7 +150,7 @@ func TestASecondAttemptOnActReadsTheFirstAndIsBlind(t *testing.T) {
 	if found.Complete || found.Blind == nil {
 		t.Fatalf("without the REST API a second attempt cannot know everything: complete %v, blind %v", found.Complete, found.Blind)
 	}
-	if text := told(found.Blind); !strings.Contains(text, "actions: read") && !strings.Contains(text, "github-token") {
+	if text := found.Blind.Error(); !strings.Contains(text, "actions: read") && !strings.Contains(text, "github-token") {
 		t.Errorf("it is not said what to do: %s", text)
 	}
 }
@@ -210,21 +165,20 @@ func TestASecondAttemptOnActThatFindsNothingIsBlind(t *testing.T) {
 
 func TestAnotherRunnerOnActHasTheIntentFirst(t *testing.T) {
 	t.Parallel()
-	s, all := serve(t), documents(t)
+	s, all := serve(t), records.All(t)
 	write(t, s.open(t, run, 1), all[checkpoint.Prepared], all[checkpoint.Intent])
-	other := all[checkpoint.Intent]
-	other.Data = []byte(strings.Replace(string(other.Data), "1 < 2", "2 < 3", 1))
+	other := records.Differing(all[checkpoint.Intent])
 	late := s.open(t, run, 1)
-	if err := late.Write(t.Context(), execution, all[checkpoint.Prepared], other); !errors.Is(err, checkpoint.ErrTaken) {
+	if err := late.Write(t.Context(), records.Execution, all[checkpoint.Prepared], other); !errors.Is(err, checkpoint.ErrTaken) {
 		t.Errorf("a second intent with other content: %v", err)
 	}
-	same(t, read(t, late), all[checkpoint.Prepared], all[checkpoint.Intent])
+	records.Same(t, read(t, late), all[checkpoint.Prepared], all[checkpoint.Intent])
 	again := s.open(t, run, 1)
 	write(t, again, all[checkpoint.Prepared], all[checkpoint.Intent])
 	if len(again.Artifacts()) != 1 {
 		t.Errorf("the same once more is stored as %+v", again.Artifacts())
 	}
-	same(t, read(t, again), all[checkpoint.Prepared], all[checkpoint.Intent])
+	records.Same(t, read(t, again), all[checkpoint.Prepared], all[checkpoint.Intent])
 }
 
 // act lists what was created and never finished; that it is empty must not be taken
@@ -234,8 +188,8 @@ func TestAnIntentThatWasOnlyReservedOnActIsACopyThatCannotBeRead(t *testing.T) {
 	s := serve(t)
 	store := s.open(t, run, 1)
 	read(t, store)
-	store.Reserve(t.Context(), execution, checkpoint.Intent)
-	file := filepath.Join(s.runs, strconv.Itoa(run), execution+".dispatch-intent.1", execution+".dispatch-intent.1.zip")
+	store.Reserve(t.Context(), records.Execution, checkpoint.Intent)
+	file := filepath.Join(s.runs, strconv.Itoa(run), records.Execution+".dispatch-intent.1", records.Execution+".dispatch-intent.1.zip")
 	for {
 		if _, err := os.Stat(file); err == nil {
 			break
@@ -256,7 +210,7 @@ func TestAnIntentThatWasOnlyReservedOnActIsACopyThatCannotBeRead(t *testing.T) {
 func TestARunThatActDoesNotKnowIsAnError(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	found, err := s.open(t, 4711, 1).Read(t.Context(), execution)
+	found, err := s.open(t, 4711, 1).Read(t.Context(), records.Execution)
 	if failure.CodeOf(err) != failure.CheckpointStoreFailed {
 		t.Errorf("found is %+v, the error %v", found, err)
 	}
@@ -264,24 +218,14 @@ func TestARunThatActDoesNotKnowIsAnError(t *testing.T) {
 
 func TestCleanLeavesTheTerminalRecordOnAct(t *testing.T) {
 	t.Parallel()
-	s, all := serve(t), documents(t)
+	s, all := serve(t), records.All(t)
 	store := s.open(t, run, 1)
 	write(t, store, all[checkpoint.Prepared], all[checkpoint.Intent])
 	write(t, store, all[checkpoint.Dispatched])
 	write(t, store, all[checkpoint.Terminal])
 	read(t, store)
-	if err := store.Clean(t.Context(), execution); err != nil {
+	if err := store.Clean(t.Context(), records.Execution); err != nil {
 		t.Fatal(err)
 	}
-	same(t, read(t, s.open(t, run, 1)), all[checkpoint.Terminal])
-}
-
-// told is an error with what can be done about it.
-func told(err error) string {
-	text := err.Error()
-	var f *failure.Error
-	if errors.As(err, &f) {
-		text += " " + f.Fix
-	}
-	return text
+	records.Same(t, read(t, s.open(t, run, 1)), all[checkpoint.Terminal])
 }

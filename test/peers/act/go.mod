@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	github.com/aks-oneshot/aks-oneshot v0.0.0-00010101000000-000000000000
+	github.com/aks-oneshot/aks-oneshot/test/peers v0.0.0-00010101000000-000000000000
 	github.com/nektos/act v0.2.89
 	github.com/sirupsen/logrus v1.9.3
 )
@@ -23,4 +24,7 @@ require (
 	google.golang.org/protobuf v1.36.9 // indirect
 )
 
-replace github.com/aks-oneshot/aks-oneshot => ../../..
+replace (
+	github.com/aks-oneshot/aks-oneshot => ../../..
+	github.com/aks-oneshot/aks-oneshot/test/peers => ../
+)
