@@ -2,7 +2,6 @@ package cache
 
 import (
 	"net/url"
-	"strings"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/escape"
 	"github.com/aks-oneshot/aks-oneshot/internal/secret"
@@ -10,10 +9,6 @@ import (
 
 // maxSaid bounds a text that others wrote, in characters.
 const maxSaid = 200
-
-// minSigned is the length in bytes of the shortest value that may sign an address.
-// Parameters that say how it is signed are shorter.
-const minSigned = 16
 
 // hidden are the secrets that the services are used with, each of which is masked
 // before anything is done with it.
@@ -29,30 +24,19 @@ func newHidden(mask func(string)) *hidden {
 	return &hidden{mask: mask}
 }
 
-func (h *hidden) add(secret string) {
-	if secret == "" {
+func (h *hidden) add(text string) {
+	if text == "" {
 		return
 	}
-	h.set.Add(secret)
-	h.mask(secret)
+	h.set.Add(text)
+	h.mask(text)
 }
 
-// addSigned hides what makes a signed address a secret: its query, as a whole and
-// each value in it that signs, as it is written there and as it is. The host and the
-// path are not hidden, they are wanted in messages.
+// addSigned hides what makes a signed address a secret. The rest of it is wanted in
+// messages.
 func (h *hidden) addSigned(u *url.URL) {
-	h.add(u.RawQuery)
-	for pair := range strings.SplitSeq(u.RawQuery, "&") {
-		name, value, _ := strings.Cut(pair, "=")
-		name = strings.ToLower(name)
-		signs := strings.Contains(name, "sig") || strings.Contains(name, "token") || strings.Contains(name, "credential")
-		if !signs || len(value) < minSigned {
-			continue
-		}
-		h.add(value)
-		if plain, err := url.QueryUnescape(value); err == nil && plain != value {
-			h.add(plain)
-		}
+	for _, text := range secret.OfSigned(u) {
+		h.add(text)
 	}
 }
 
