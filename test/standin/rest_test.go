@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -119,7 +120,7 @@ func TestRESTPermissions(t *testing.T) {
 		"something else altogether": {http.MethodGet, a.Token, "/user", 404, "Not Found"},
 	} {
 		got := s.rest(c.method, c.token, c.path)
-		if got.Status != c.status || got.text(t, "message") != c.message || got.text(t, "status") != fmt.Sprint(c.status) || got.text(t, "documentation_url") == "" {
+		if got.Status != c.status || got.text(t, "message") != c.message || got.text(t, "status") != strconv.Itoa(c.status) || got.text(t, "documentation_url") == "" {
 			t.Errorf("%s: %d: %s", name, got.Status, got.Body)
 		}
 		if got.Header.Get("X-GitHub-Request-Id") == "" {
