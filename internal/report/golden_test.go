@@ -163,8 +163,9 @@ func scenarios(t testing.TB) []scenario {
 
 	unstored := failed
 	unstored.Facts.Missing = []string{
-		"artifact does not have the dispatched record of " + jobName + ": HTTP 503. A run again finds the Job, or the record in cluster",
-		"artifact does not have the terminal record of " + jobName + ": HTTP 503, \"over quota | <b>\". A run again reads the Job's end again, or the record in cluster",
+		"checkpoint store artifact does not have the dispatched record of " + jobName + ": storing the dispatched record of " + jobName + " as an artifact: the results service (results-receiver.actions.githubusercontent.com) answered HTTP 503 (Service Unavailable), at the last of 5 tries. " +
+			"A run that finds nothing else knows only that the Job was to be created: it goes on with the Job where that is there, and may send the create again, under the same name, within the TTL window",
+		"checkpoint store artifact does not have the terminal record of " + jobName + ": the results service answered HTTP 507: \"over quota | <b>\". A run that finds nothing else reads how the Job ended from the Job, and refuses when that is gone",
 	}
 
 	successor := base(oneshot.Succeeded, nil)

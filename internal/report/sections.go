@@ -17,7 +17,7 @@ const (
 	// last ones.
 	maxRows = 100
 	// maxItems is the most args or names that are listed.
-	maxItems = 30
+	maxItems = 24
 )
 
 // document puts the sections together. A section that has nothing to tell is

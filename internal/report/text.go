@@ -14,7 +14,7 @@ const (
 	maxName     = 80  // a Job's name has 63
 	maxValue    = 320 // an image reference with its digest
 	maxSentence = 320
-	maxMissing  = 400
+	maxMissing  = 800  // what a store said, and what follows from it
 	maxAdvice   = 1600 // a command to paste, which is no use when it is cut
 	maxVerbatim = 8000
 )
