@@ -31,8 +31,10 @@ type writer struct {
 	mu sync.Mutex
 	// pending are on their way; lost are those that will never be taken.
 	pending, lost []*item
-	// idle is closed when nothing is pending, nil when nothing ever was.
-	idle chan struct{}
+	// running says that a goroutine is at work: one at most, so that a place gets
+	// one record at a time. idle is closed when it is done, nil when none ever was.
+	running bool
+	idle    chan struct{}
 	// wake ends a pause.
 	wake chan struct{}
 }
@@ -58,14 +60,21 @@ func (w *writer) add(i *item) {
 	i.err = errNotTried
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	idle := len(w.pending) == 0
 	w.pending = append(w.pending, i)
-	if idle {
-		w.idle = make(chan struct{})
-		go w.run(w.idle)
+	if w.running {
+		w.hurry()
 		return
 	}
-	w.hurry()
+	w.running, w.idle = true, make(chan struct{})
+	go w.run(w.idle)
+}
+
+// lose keeps that the place may not have a record, which is not written.
+func (w *writer) lose(i *item, why error) {
+	i.err = why
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lost = append(w.lost, i)
 }
 
 // hurry ends a pause.
@@ -79,7 +88,7 @@ func (w *writer) hurry() {
 // run ends, and closes idle, when nothing is pending or the store ends.
 func (w *writer) run(idle chan struct{}) {
 	defer close(idle)
-	for pause := firstPause; ; pause = min(2*pause, mostPause) {
+	for pause := firstPause; ; {
 		w.mu.Lock()
 		batch := slices.Clone(w.pending)
 		w.mu.Unlock()
@@ -87,16 +96,18 @@ func (w *writer) run(idle chan struct{}) {
 			w.settle(i, w.attempt(i))
 		}
 		w.mu.Lock()
-		left, added := len(w.pending), slices.ContainsFunc(w.pending, func(i *item) bool { return errors.Is(i.err, errNotTried) })
+		w.running = len(w.pending) > 0 && w.ctx.Err() == nil
+		running, added := w.running, slices.ContainsFunc(w.pending, func(i *item) bool { return errors.Is(i.err, errNotTried) })
 		w.mu.Unlock()
 		switch {
-		case left == 0 || w.ctx.Err() != nil:
+		case !running:
 			return
 		case added:
 			pause = firstPause
-			continue
+		default:
+			w.sleep(pause)
+			pause = min(2*pause, mostPause)
 		}
-		w.sleep(pause)
 	}
 }
 
