@@ -8,7 +8,7 @@ import (
 )
 
 // heal stores again what a place lost and another has. read are the errors of
-// the places: what could not be read is not written either.
+// the places: what could not be read is not written either, and may be missing.
 func (s *Store) heal(ctx context.Context, v view, read []error) error {
 	steps := checkpoint.SharedSteps()
 	ended := v.has(checkpoint.Terminal)
@@ -26,10 +26,10 @@ func (s *Store) heal(ctx context.Context, v view, read []error) error {
 		if !ok || step == checkpoint.Intent || v.at[WorkFolder][step] {
 			continue
 		}
-		if err := s.o.Folder.Put(ctx, v.execution, k.record); err != nil && !ended {
+		if ended {
+			s.writers[0].add(&item{execution: v.execution, record: k.record})
+		} else if err := s.o.Folder.Put(ctx, v.execution, k.record); err != nil {
 			return err
-		} else if err != nil {
-			s.notify(fmt.Sprintf("%s is not stored in the work folder: %s", step, failureText(err)))
 		}
 	}
 	if !ended {
@@ -40,7 +40,11 @@ func (s *Store) heal(ctx context.Context, v view, read []error) error {
 	for i, place := range s.o.Shared {
 		for _, step := range steps {
 			k, ok := v.union[step]
-			if !ok || step == checkpoint.Prepared || step == checkpoint.Intent || v.at[place.Name()][step] || read[i] != nil {
+			if !ok || step == checkpoint.Prepared || step == checkpoint.Intent || v.at[place.Name()][step] {
+				continue
+			}
+			if read[i] != nil {
+				s.writers[i+1].lose(&item{execution: v.execution, record: k.record}, read[i])
 				continue
 			}
 			s.notify(fmt.Sprintf("checkpoint store %s does not have the %s record of %s; storing it there from %s", place.Name(), step, v.execution, k.where))
