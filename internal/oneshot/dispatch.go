@@ -26,9 +26,6 @@ func (x *execution) obtain(ctx context.Context, history checkpoint.History, miss
 		return err
 	})
 	job, err := x.readBack(reading)
-	if job == nil && err == nil && x.second && history.IntentAt != nil {
-		job, err = x.awaitOther(reading)
-	}
 	if err := stored(); err != nil {
 		return nil, err
 	}

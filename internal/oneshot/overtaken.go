@@ -3,8 +3,6 @@ package oneshot
 import (
 	"context"
 	"time"
-
-	"github.com/aks-oneshot/aks-oneshot/internal/contract"
 )
 
 // overtaken says that another run works on the same execution, and has recorded
@@ -23,15 +21,16 @@ const (
 	otherPause    = 250 * time.Millisecond
 )
 
-// awaitOther returns the Job that another run is about to create, or nil when it
-// did not in the time it takes.
-func (x *execution) awaitOther(ctx context.Context) (contract.Object, error) {
+// awaitOther returns when the Job is there that another run is about to create,
+// or did not come in the time that takes.
+func (x *execution) awaitOther(ctx context.Context) error {
 	for start := time.Now(); ; {
-		if wait(ctx, otherPause) != nil || time.Since(start) > otherPatience {
-			return nil, nil
+		job, err := x.readBack(ctx)
+		if job != nil || err != nil {
+			return err
 		}
-		if job, err := x.readBack(ctx); job != nil || err != nil {
-			return job, err
+		if time.Since(start) > otherPatience || wait(ctx, otherPause) != nil {
+			return nil
 		}
 	}
 }

@@ -145,6 +145,13 @@ func (r *run) execute(ctx context.Context, request contract.Request, timeout tim
 // [*overtaken] when the records that it began with have become old.
 func (x *execution) once(ctx context.Context) error {
 	history, missing, err := x.open(ctx)
+	if err == nil && x.second {
+		// What the other run has done since it recorded its intent is not in what
+		// was read: it may have recorded that its create must not be repeated.
+		if err = x.awaitOther(ctx); err == nil {
+			history, missing, err = x.open(ctx)
+		}
+	}
 	if err != nil {
 		return err
 	}
