@@ -440,7 +440,7 @@ func TestOpenNeedsSomethingToWorkWith(t *testing.T) {
 // Of two runs one is first, however they interleave, and later steps of both stay.
 func TestRace(t *testing.T) {
 	t.Parallel()
-	for range 200 {
+	for range 100 {
 		s := &scene{t: t, fake: newFake(t)}
 		runs := map[string]*Store{"a": s.another(), "b": s.another(), "c": s.another()}
 		var mu sync.Mutex

@@ -27,13 +27,12 @@ type fake struct {
 	version int
 	calls   []string
 
-	// fault is asked for each call, with its number from 1 on; nil is none.
-	fault func(ctx context.Context, n int, verb string) fault
+	// fault is asked for each call, with its number from 1 on; nil is none. faulty
+	// counts the calls that it was asked for.
+	fault  func(ctx context.Context, n int, verb string) fault
+	faulty int
 	// admit changes what is created or updated before it is stored.
 	admit func(verb string, object contract.Object)
-	// between is called after a get or a refused write was answered, and before the
-	// caller has the answer: others are at work too.
-	between func(verb string)
 	// pageSize is that of lists; 0 is all.
 	pageSize int
 }
@@ -76,11 +75,15 @@ func hang(ctx context.Context, verb string) error {
 func (f *fake) call(ctx context.Context, verb string, effect func() (contract.Object, error)) (contract.Object, error) {
 	f.mu.Lock()
 	f.calls = append(f.calls, verb)
-	n := len(f.calls)
+	misbehave := f.fault
+	if misbehave != nil {
+		f.faulty++
+	}
+	n := f.faulty
 	f.mu.Unlock()
 	wrong := fault{}
-	if f.fault != nil {
-		wrong = f.fault(ctx, n, verb)
+	if misbehave != nil {
+		wrong = misbehave(ctx, n, verb)
 	}
 	if wrong.err != nil && !wrong.after {
 		return nil, wrong.err
@@ -91,9 +94,6 @@ func (f *fake) call(ctx context.Context, verb string, effect func() (contract.Ob
 	f.mu.Lock()
 	object, err := effect()
 	f.mu.Unlock()
-	if f.between != nil {
-		f.between(verb)
-	}
 	if wrong.err != nil {
 		return nil, wrong.err
 	}
@@ -225,12 +225,32 @@ func (f *fake) store(verb string, object contract.Object) (contract.Object, erro
 	if size > 1<<20 {
 		return nil, callError(verb, name, oneshot.Rejected, http.StatusUnprocessableEntity, "Invalid", "Too long: may not be more than 1048576 bytes")
 	}
+	f.keeps(name, object)
 	f.version++
 	metadata := member(object, "metadata")
 	metadata["resourceVersion"] = strconv.Itoa(f.version)
 	metadata["managedFields"] = []any{map[string]any{"manager": "aks-oneshot"}}
 	f.objects[name] = f.marshal(object)
 	return f.parse(f.objects[name]), nil
+}
+
+// keeps checks that a write leaves all that is there as it is, but for signatures
+// and annotations.
+func (f *fake) keeps(name string, object contract.Object) {
+	if f.objects[name] == nil || f.admit != nil {
+		return
+	}
+	present := f.parse(f.objects[name])
+	for key, value := range under(present, "data") {
+		if !strings.HasSuffix(key, signatureSuffix) && under(object, "data")[key] != value {
+			f.t.Errorf("%s was %q and became %q", key, value, under(object, "data")[key])
+		}
+	}
+	for key, value := range under(under(present, "metadata"), "labels") {
+		if under(under(object, "metadata"), "labels")[key] != value {
+			f.t.Errorf("the label %s was %q and is lost", key, value)
+		}
+	}
 }
 
 func (f *fake) marshal(object contract.Object) json.RawMessage {

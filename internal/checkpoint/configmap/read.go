@@ -105,7 +105,7 @@ func (l *listing) absent(ctx context.Context, name string) bool {
 	case <-ctx.Done():
 		return false
 	}
-	return l.whole && !l.names[name] && time.Since(l.began) < stale
+	return l.whole && !l.names[name] && time.Since(l.began) < stale && ctx.Err() == nil
 }
 
 // metaText is a text under metadata, "" when there is none.

@@ -1,0 +1,5 @@
+//go:build !race
+
+package configmap
+
+const raceEnabled = false
