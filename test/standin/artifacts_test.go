@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -369,5 +370,33 @@ func TestArtifactsAreForgedAndBroken(t *testing.T) {
 		if err == nil {
 			t.Error("an artifact that is not there was changed")
 		}
+	}
+}
+
+// Of the jobs that want a name, or a key, at the same time one gets it.
+func TestNamesAndKeysAreTakenOnce(t *testing.T) {
+	t.Parallel()
+	s := newStores(t, standin.StoresOptions{})
+	const jobs = 8
+	statuses := make(chan int, 2*jobs)
+	var wait sync.WaitGroup
+	for range jobs {
+		a := s.NextJob()
+		wait.Go(func() {
+			statuses <- s.call(a, "CreateArtifact", map[string]any{"name": "a", "version": 4}).Status
+			statuses <- s.call(a, "CreateCacheEntry", map[string]any{"key": "a", "version": "v"}).Status
+		})
+	}
+	wait.Wait()
+	close(statuses)
+	counts := map[int]int{}
+	for status := range statuses {
+		counts[status]++
+	}
+	if counts[http.StatusOK] != 2 || counts[http.StatusConflict] != 2*jobs-2 {
+		t.Errorf("%v", counts)
+	}
+	if len(s.Artifacts()) != 1 || len(s.CacheEntries()) != 1 {
+		t.Errorf("%+v, %+v", s.Artifacts(), s.CacheEntries())
 	}
 }
