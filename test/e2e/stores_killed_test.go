@@ -71,7 +71,7 @@ func (s *scene) expectAgain(at setting, r anew, w want) harness.Ended {
 			created--
 		}
 		s.expect(s.run(), want{
-			outcome: "refused", reason: "permission-denied", records: asPrepared, created: created,
+			outcome: "refused", reason: "permission-denied", created: created,
 			says: []string{"actions: read"}, resumedFrom: is(""), stored: is("false"),
 		})
 		s.rerunAs(anew{how: standin.RerunAll})
@@ -182,7 +182,7 @@ func TestReplaysElsewhere(t *testing.T) {
 		s.expect(first, want{outcome: "succeeded", dispatched: true, records: asTerminal, created: 1, resumedFrom: is(""), stored: is("true")})
 		s.gone(first.Outputs["job-name"])
 		before := len(s.requests())
-		e := s.expectAgain(at, r, want{outcome: "succeeded", resumed: true, records: []string{"", "prepared", "terminal"}, created: 1, says: []string{"nothing is dispatched"}})
+		e := s.expectAgain(at, r, want{outcome: "succeeded", resumed: true, records: asReplayed, created: 1, says: []string{"nothing is dispatched"}})
 		for _, request := range s.requests()[before:] {
 			if request.Resource == "jobs" && !r.blind(at) {
 				s.t.Errorf("a replay asked for the Job: %s %s", request.Verb, request.RequestURI)

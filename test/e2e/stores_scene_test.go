@@ -58,6 +58,9 @@ func (s *scene) elsewhere() {
 	}
 }
 
+// asReplayed are the records on a machine that replays what stores have.
+var asReplayed = []string{"", "terminal"}
+
 // is is for outputs that are wanted.
 func is(value string) *string { return &value }
 
