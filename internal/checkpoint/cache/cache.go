@@ -124,9 +124,9 @@ func check(o Options) error {
 	case "read":
 		return notOpened("this job may only read it (ACTIONS_CACHE_MODE is read)").WithFix("%s", fixReadOnly)
 	case "write-only":
-		return notOpened("this job may only write it (ACTIONS_CACHE_MODE is write-only), so that no attempt could read what another stored").WithFix("%s", fixReadOnly)
+		return notOpened("this job may only write it (ACTIONS_CACHE_MODE is write-only), so that no attempt could read what another stored").WithFix("%s", fixOther)
 	case "none":
-		return notOpened("this job may not use it (ACTIONS_CACHE_MODE is none)").WithFix("%s", fixReadOnly)
+		return notOpened("this job may not use it (ACTIONS_CACHE_MODE is none)").WithFix("%s", fixOther)
 	}
 	return nil // Of a mode that is not known, the service will say what it forbids.
 }

@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,11 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
-
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 )
 
 // The operations of the services.
@@ -48,15 +42,38 @@ type fake struct {
 	requests []string
 	secrets  []string // the signatures that it gave out
 	camel    bool
+	told     told
 	closing  chan struct{}
 }
 
 func newFake(t *testing.T) *fake {
 	t.Helper()
+	f := startFake(t)
+	t.Cleanup(f.end)
+	return f
+}
+
+// startFake returns one that has to be ended.
+func startFake(t *testing.T) *fake {
 	f := &fake{t: t, faults: map[string][]fault{}, closing: make(chan struct{})}
 	f.Server = httptest.NewServer(f)
-	t.Cleanup(func() { close(f.closing); f.Close() })
 	return f
+}
+
+// calm takes back the faults that nobody met.
+func (f *fake) calm() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	clear(f.faults)
+}
+
+// end ends it, once, and what hangs in it.
+func (f *fake) end() {
+	close(f.closing)
+	f.Close()
+	for _, notice := range f.told.notices {
+		f.clean(notice)
+	}
 }
 
 // on has the next requests for an operation answered by faults, one each.
@@ -106,6 +123,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	op, do := f.operation(r)
 	f.mu.Lock()
 	f.requests = append(f.requests, op)
+	f.told.check(f.t, r)
 	var first fault
 	if queue := f.faults[op]; len(queue) > 0 {
 		first, f.faults[op] = queue[0], queue[1:]
@@ -331,121 +349,4 @@ func (f *fake) finalizeBefore(w http.ResponseWriter, r *http.Request) {
 	}
 	i.finalized = true
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// token returns a runtime token that may read and write the cache. Nobody here
-// looks at its signature.
-var token = sync.OnceValue(func() string { return tokenWith(nil) })
-
-// tokenWith returns one with other claims; nil takes one away.
-func tokenWith(claims map[string]any) string {
-	all := map[string]any{
-		"ac":  `[{"Scope":"refs/heads/main","Permission":3}]`,
-		"nbf": time.Now().Add(-time.Minute).Unix(), "exp": time.Now().Add(6 * time.Hour).Unix(),
-	}
-	for name, value := range claims {
-		if all[name] = value; value == nil {
-			delete(all, name)
-		}
-	}
-	payload, _ := json.Marshal(all)
-	encode := base64.RawURLEncoding.EncodeToString
-	return encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(payload) + "." + encode([]byte("thirty-two bytes of a signature."))
-}
-
-// told keeps what a store masks and says.
-type told struct {
-	mu      sync.Mutex
-	masked  map[string]bool
-	notices []string
-}
-
-func (t *told) mask(s string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.masked == nil {
-		t.masked = map[string]bool{}
-	}
-	t.masked[s] = true
-}
-
-func (t *told) notify(s string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.notices = append(t.notices, s)
-}
-
-// versions are the protocols that a test is run with.
-func versions(t *testing.T, test func(t *testing.T, open func(t *testing.T, f *fake, attempt int) *Store)) {
-	t.Helper()
-	for _, version := range []string{"v1", "v2"} {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel()
-			test(t, func(t *testing.T, f *fake, attempt int) *Store {
-				t.Helper()
-				o := f.options(attempt)
-				if version == "v1" {
-					o.ResultsURL = ""
-				}
-				return f.open(o)
-			})
-		})
-	}
-}
-
-func (f *fake) options(attempt int) Options {
-	return Options{
-		ResultsURL: f.URL + "/ignored", CacheURL: f.URL + "/aBcD", RuntimeToken: token(), Attempt: attempt, Version: "1.2.3",
-	}
-}
-
-// open opens a store that does what is usual without the waiting.
-func (f *fake) open(o Options) *Store {
-	f.t.Helper()
-	s, err := Open(o)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	s.service.pause, s.service.most = time.Millisecond, time.Millisecond
-	return s
-}
-
-const job = "fdai-inventory-0123456789abcdef"
-
-// intent returns the documents of an intent that say what.
-func intent(what string) []checkpoint.Document {
-	return []checkpoint.Document{document(checkpoint.Prepared, what), document(checkpoint.Intent, what)}
-}
-
-func document(step checkpoint.Step, what string) checkpoint.Document {
-	return checkpoint.Document{Step: step, Data: fmt.Appendf(nil, "{\"state\":%q,\"what\":%q}\n", step, what), Signature: strings.Repeat("5a", 32)}
-}
-
-// read returns the copies that a store finds, in order.
-func read(t *testing.T, s *Store, execution string) []checkpoint.Copy {
-	t.Helper()
-	found, err := s.Read(t.Context(), execution)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if found.Complete || found.Blind != nil {
-		t.Errorf("complete is %t, blind %v; the cache forgets", found.Complete, found.Blind)
-	}
-	slices.SortFunc(found.Copies, func(a, b checkpoint.Copy) int {
-		return strings.Compare(a.Where+string(a.Step), b.Where+string(b.Step))
-	})
-	return found.Copies
-}
-
-// wantCopies compares copies, without the causes of what cannot be read.
-func wantCopies(t *testing.T, got []checkpoint.Copy, want ...checkpoint.Copy) {
-	t.Helper()
-	same := cmp.Comparer(func(a, b error) bool { return (a == nil) == (b == nil) })
-	if diff := cmp.Diff(want, got, same); diff != "" {
-		t.Errorf("copies (-want +got):\n%s", diff)
-	}
-}
-
-func copyOf(d checkpoint.Document, key string, attempt int) checkpoint.Copy {
-	return checkpoint.Copy{Document: d, Where: "cache key " + key, Attempt: attempt}
 }
