@@ -145,7 +145,6 @@ func TestReportIsBounded(t *testing.T) {
 		for len(r.Facts.Args) < 2000 {
 			r.Facts.Args = append(r.Facts.Args, r.Facts.Args[0])
 			r.Facts.EnvironmentNames = append(r.Facts.EnvironmentNames, r.Facts.Args[0])
-			r.Facts.Stores = append(r.Facts.Stores, r.Facts.Args[0])
 			r.Facts.Missing = append(r.Facts.Missing, r.Facts.Args[0])
 			r.Facts.Artifacts = append(r.Facts.Artifacts, r.Facts.Artifacts[0])
 		}
