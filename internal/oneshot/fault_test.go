@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
 // fault is one thing that goes wrong in a run, at one call.
@@ -41,6 +43,15 @@ const (
 	answerAltered faultKind = "answer altered"
 	// cancelBefore: the run is told to stop at that moment.
 	cancelBefore faultKind = "cancel"
+	// staleRead: a read lacks what was written last.
+	staleRead faultKind = "stale read"
+	// lostRecord: what was written, or was written last when it is read, is gone
+	// from then on.
+	lostRecord faultKind = "lost record"
+	// unreadable: what was written last is there and cannot be read this time.
+	unreadable faultKind = "unreadable"
+	// reordered: a read has it all the other way round.
+	reordered faultKind = "reordered rows"
 )
 
 // faultKinds returns the ways in which a call can go wrong that differ. A read
@@ -48,6 +59,12 @@ const (
 // one error to the engine.
 func faultKinds(call string) []faultKind {
 	switch {
+	case strings.HasPrefix(call, "read "):
+		return []faultKind{failBefore, crashBefore, crashAfter, hangBefore, cancelBefore, staleRead, lostRecord, unreadable, reordered}
+	case strings.HasPrefix(call, "reserve "):
+		return []faultKind{crashBefore, crashAfter, cancelBefore}
+	case strings.HasPrefix(call, "write "), strings.HasPrefix(call, "clean "):
+		return []faultKind{failBefore, failAfter, failLate, crashBefore, crashAfter, hangBefore, hangAfter, slow, cancelBefore, lostRecord}
 	case strings.HasPrefix(call, "create"):
 		return []faultKind{
 			failBefore, failAfter, failLate, crashBefore, crashAfter, hangBefore, hangAfter,
@@ -61,13 +78,16 @@ func faultKinds(call string) []faultKind {
 
 var errFault = errors.New("an injected fault")
 
-// late is how long an effect takes that comes after its caller gave up.
-const late = 7 * time.Second
+// lateBy is how long an effect takes that comes after its caller gave up.
+const lateBy = 7 * time.Second
 
 func (k faultKind) strike(ctx context.Context, p *process, what string, effect func() error) error {
 	failed := func(kind Kind) error {
-		if what == "load" || what[:3] == "put" {
+		switch verb, _, _ := strings.Cut(what, " "); verb {
+		case "load", "put":
 			return errFault
+		case "read", "write", "clean":
+			return failure.New(failure.CheckpointStoreFailed, "could not %s: %w", what, errFault)
 		}
 		return &CallError{Verb: what, Kind: kind, Err: errFault}
 	}
@@ -79,7 +99,7 @@ func (k faultKind) strike(ctx context.Context, p *process, what string, effect f
 		take()
 		return failed(Unavailable)
 	case failLate:
-		time.AfterFunc(late, take)
+		time.AfterFunc(lateBy, take)
 		return failed(Unavailable)
 	case crashBefore:
 		p.kill()
@@ -99,7 +119,7 @@ func (k faultKind) strike(ctx context.Context, p *process, what string, effect f
 		take()
 		return failed(TimedOut)
 	case timeOutLate:
-		time.AfterFunc(late, take)
+		time.AfterFunc(lateBy, take)
 		return failed(TimedOut)
 	case slow:
 		select {

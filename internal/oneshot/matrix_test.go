@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -39,6 +40,10 @@ type setting struct {
 	successor  fate
 	// folders is how many work folders the runs take turns with, 0 for one.
 	folders int
+	// stores are where records are kept, nil for nowhere but in the work folder.
+	stores *storeSetting
+	// race has the second run begin while the first goes on.
+	race *race
 }
 
 var (
@@ -138,31 +143,60 @@ func (s schedule) play(t *testing.T) (calls []string, broken []string) {
 	synctest.Test(t, func(*testing.T) {
 		w := newWorld(testCronJob(), testServiceAccount())
 		w.fate["inventory"], w.fate["inventory-retry-1"] = s.first, s.successor
+		if s.stores != nil {
+			w.places = s.stores.places()
+		}
 		var past []*process
 		for n := range matrixRuns {
-			p := &process{world: w, seen: map[string]int{}, folder: strconv.Itoa(n % max(s.folders, 1))}
+			p := &process{world: w, seen: map[string]int{}, folder: strconv.Itoa(n % max(s.folders, 1)), machine: machine{attempt: n + 1}}
 			if n < len(s.faults) {
 				p.fault = s.faults[n]
 			}
-			result, err := s.run(p)
-			w.mu.Lock() // effects that come late may still be on their way
-			p.result = result
 			past = append(past, p)
-			broken = append(broken, p.judge(s, result, err)...)
-			if n == len(s.faults) {
-				calls = p.calls
+		}
+		for n := 0; n < matrixRuns; n++ {
+			if s.race != nil && n == 0 {
+				broken = append(broken, s.race.first(s, past)...)
+				n++
+			} else {
+				broken = append(broken, s.runAndJudge(past[:n+1])...)
 			}
-			if n == matrixRuns-1 {
-				broken = append(broken, s.judgeEnd(w, past, result, err)...)
+			if n >= len(s.faults) && calls == nil {
+				calls = past[len(s.faults)].called()
 			}
-			w.mu.Unlock()
 			time.Sleep(s.pause)
 		}
+		time.Sleep(soon) // what comes late has come
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		broken = append(broken, judgeWorld(w, past)...)
+		if s.stores != nil {
+			broken = append(broken, judgeStores(w, past)...)
+		} else {
+			broken = append(broken, judgeWorld(w, past)...)
+		}
 	})
 	return calls, broken
+}
+
+// runAndJudge plays the last of the runs, and judges what can be said of it.
+func (s schedule) runAndJudge(past []*process) (broken []string) {
+	p := past[len(past)-1]
+	result, err := s.run(p)
+	p.world.mu.Lock() // effects that come late may still be on their way
+	defer p.world.mu.Unlock()
+	p.result = result
+	broken = p.judge(s, result, err)
+	if len(past) == matrixRuns {
+		broken = append(broken, s.judgeEnd(p.world, past, result, err)...)
+	}
+	return broken
+}
+
+// called returns the calls that a run made.
+func (p *process) called() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.calls)
 }
 
 func (s schedule) run(p *process) (Result, error) {
@@ -176,6 +210,9 @@ func (s schedule) run(p *process) (Result, error) {
 		plan.SuccessorEnvironments = append(plan.SuccessorEnvironments, map[string]string{"PROGRESS_RUN_ID": "again"})
 	}
 	engine := &Engine{Cluster: p, Store: p}
+	if s.stores != nil {
+		return s.runWithStores(ctx, p, engine, plan)
+	}
 	return engine.Run(ctx, plan)
 }
 
@@ -203,12 +240,15 @@ func (p *process) judge(s schedule, result Result, err error) (broken []string) 
 	if p.stopped && time.Since(p.stoppedAt) > 5*time.Second {
 		broken = append(broken, fmt.Sprintf("promise 6: the run ended %s after it was told to stop", time.Since(p.stoppedAt)))
 	}
-	return broken
+	return append(broken, p.untold...)
 }
 
 // judgeEnd checks that the tool is of use: once nothing disturbs it any more, it
 // knows how the Job ended, unless there is a reason not to.
 func (s schedule) judgeEnd(w *world, past []*process, result Result, err error) []string {
+	if s.stores != nil {
+		return s.judgeStoresEnd(w, past, result, err)
+	}
 	if s.folders > 1 && failure.CodeOf(err) == failure.JobWithoutIntent {
 		return nil // whose Job it is, is known in the other folder
 	}

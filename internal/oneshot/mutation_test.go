@@ -33,7 +33,7 @@ var mutations = []mutation{
 	},
 	{
 		"the intent's failure is ignored", "dispatch.go",
-		"	return w, x.put(x.binding.Intent(now))", "	_ = x.put(x.binding.Intent(now))\n	return w, nil",
+		"	err := x.put(x.binding.Intent(now))\n", "	_ = x.put(x.binding.Intent(now))\n	var err error\n",
 	},
 	{
 		"the TTL window is not looked at", "dispatch.go",

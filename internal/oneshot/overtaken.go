@@ -24,15 +24,16 @@ const (
 // awaitOther returns when the Job is there that another run is about to create,
 // or did not come in the time that takes.
 func (x *execution) awaitOther(ctx context.Context) error {
-	for start := time.Now(); ; {
+	for start := time.Now(); time.Since(start) <= otherPatience; {
 		job, err := x.readBack(ctx)
-		if job != nil || err != nil {
+		if err != nil {
 			return err
 		}
-		if time.Since(start) > otherPatience || wait(ctx, otherPause) != nil {
-			return nil
+		if job != nil || wait(ctx, otherPause) != nil {
+			break
 		}
 	}
+	return nil
 }
 
 // wait returns after d, or ctx's cause when that ends first.

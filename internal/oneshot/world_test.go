@@ -25,7 +25,9 @@ type world struct {
 	jobs                    map[string]*liveJob
 	// folders are the work folders, each with records by name.
 	folders map[string]map[string]checkpoint.Records
-	log     []effect
+	// places are those that every machine can reach.
+	places []*place
+	log    []effect
 }
 
 // fate is what becomes of a Job once it runs.
@@ -55,6 +57,11 @@ type effect struct {
 	// recorded are the records, of every name, that were durable at that moment
 	// in the work folder of the run.
 	recorded map[string]map[checkpoint.Step]bool
+	// lack and excused are about the places at that moment, for a create: which
+	// of them had no intent, and whether all that was known was out of the run's
+	// reach by a loss.
+	lack    []string
+	excused bool
 }
 
 func newWorld(cronJob, serviceAccount contract.Object) *world {
@@ -147,7 +154,11 @@ func (w *world) note(by *process, what, name string, step checkpoint.Step) {
 			recorded[other][s] = true
 		}
 	}
-	w.log = append(w.log, effect{at: time.Now(), what: what, name: name, step: step, by: by, recorded: recorded})
+	e := effect{at: time.Now(), what: what, name: name, step: step, by: by, recorded: recorded}
+	if what == "create" {
+		e.lack, e.excused = w.lack(by, name), w.excused(by, name)
+	}
+	w.log = append(w.log, e)
 }
 
 func clone(o contract.Object) contract.Object {
@@ -170,6 +181,8 @@ type process struct {
 	cancel context.CancelFunc
 	// fault is what goes wrong, at the call of its key.
 	fault fault
+	// machine is what a run has of its own where there are shared places.
+	machine
 
 	mu    sync.Mutex
 	seen  map[string]int
@@ -192,6 +205,8 @@ type attempt struct {
 	name string
 	// deadline is the end of the execution's time.
 	deadline time.Time
+	// knows is what the run could know of the execution then.
+	knows knowledge
 	// unanswered is set when no answer came in the time there was, confirmed
 	// when the answer was that the Job is created.
 	unanswered, confirmed bool
@@ -200,6 +215,14 @@ type attempt struct {
 // call is one call of a run on the world: a fault may come before, instead of
 // or after the effect.
 func (p *process) call(ctx context.Context, what string, effect func() error) error {
+	return p.callStruck(ctx, what, func(faultKind) error { return effect() })
+}
+
+// callStruck is call with an effect that is told what goes wrong with it.
+func (p *process) callStruck(ctx context.Context, what string, struck func(faultKind) error) error {
+	if p.latency > 0 && wait(ctx, p.latency) != nil {
+		return context.Cause(ctx)
+	}
 	p.mu.Lock()
 	p.seen[what]++
 	key := fmt.Sprintf("%s#%d", what, p.seen[what])
@@ -213,9 +236,9 @@ func (p *process) call(ctx context.Context, what string, effect func() error) er
 		return err
 	}
 	if key != p.fault.at {
-		return p.do(effect)
+		return p.do(func() error { return struck("") })
 	}
-	return p.fault.kind.strike(ctx, p, what, effect)
+	return p.fault.kind.strike(ctx, p, what, func() error { return struck(p.fault.kind) })
 }
 
 func (p *process) do(effect func() error) error {
@@ -278,6 +301,7 @@ func (p *process) Job(ctx context.Context, _, name string) (contract.Object, err
 
 func (p *process) CreateJob(ctx context.Context, _ string, manifest contract.Object) (contract.Object, error) {
 	sent := attempt{at: time.Now(), deadline: p.began.Add(matrixTimeout), name: manifest["metadata"].(map[string]any)["name"].(string)}
+	sent.knows = p.knowledge(sent.name)
 	var created contract.Object
 	err := p.call(ctx, "create job", func() (err error) {
 		created, err = p.world.create(p, manifest)

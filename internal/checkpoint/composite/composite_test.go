@@ -1,6 +1,7 @@
 package composite
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"sync"
@@ -51,7 +52,7 @@ func (p *place) Write(_ context.Context, _ string, documents ...checkpoint.Docum
 		}
 	}
 	for _, d := range documents {
-		if there, ok := p.copies[d.Step]; ok && string(there.Data) != string(d.Data) {
+		if there, ok := p.copies[d.Step]; ok && !bytes.Equal(there.Data, d.Data) {
 			return checkpoint.ErrTaken
 		}
 	}
