@@ -91,7 +91,7 @@ func (t *trouble) fix() string {
 	case t.err != nil:
 		return t.fixNetwork()
 	case t.limited || t.status == http.StatusTooManyRequests:
-		return "Too much was asked in a short time: run again later; it resumes"
+		return "Too much was asked in a short time: run again later; it resumes. That a job has at most 500 artifacts is a limit too"
 	case t.status/100 == 5:
 		return fixStatus
 	case t.service.name == restName && t.denied():
@@ -130,15 +130,20 @@ const (
 // failureOf returns an error as it is told to others: coded, unless it is what ended
 // ctx.
 func failureOf(err error) error {
-	if t, ok := errors.AsType[*trouble](err); ok {
-		return t.failure()
+	switch e := err.(type) { //nolint:errorlint // what wraps one has a text of its own
+	case *trouble:
+		return e.failure()
+	case *unreadableError:
+		f := storeFailed("%s", e.text).WithFix("%s", fixLost)
+		f.Err = e
+		return f
 	}
 	return err
 }
 
 // textOf returns an error without its code and without what can be done.
 func textOf(err error) string {
-	if t, ok := errors.AsType[*trouble](err); ok {
+	if t, ok := err.(*trouble); ok { //nolint:errorlint // what wraps one has a text of its own
 		return t.doing + ": " + t.text()
 	}
 	return err.Error()
