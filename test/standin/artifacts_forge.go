@@ -37,7 +37,8 @@ func (s *Stores) artifact(id int64) (Artifact, error) {
 }
 
 // ForgeArtifact adds an artifact with any content in the name of a job. The name
-// may be there already.
+// may be there already; of two with the same name of the same job REST gives each,
+// and GetSignedArtifactURL the first.
 func (s *Stores) ForgeArtifact(a Attempt, name string, data []byte) (Artifact, error) {
 	made := s.ReserveArtifact(a, name)
 	if err := s.storage.Put(context.Background(), made.Blob, data); err != nil {

@@ -237,8 +237,7 @@ func TestGoActionsCacheV1(t *testing.T) {
 	}
 }
 
-// It understands the answers of the second version too, as far as they are not of
-// the blob server, which it has no way to be told to trust.
+// It understands the answers of the second version too, also those that refuse.
 func TestGoActionsCacheV2(t *testing.T) {
 	t.Parallel()
 	s := newStores(t, standin.StoresOptions{})
