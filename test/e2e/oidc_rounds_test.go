@@ -33,16 +33,25 @@ type held struct {
 func (s *scene) hold(p *harness.Proxy) *hold {
 	h := &hold{arrived: make(chan held, 100), t: s.t}
 	wait := func(service string, r *http.Request) {
-		one := held{service + " " + strings.ToLower(path.Base(r.URL.Path)), make(chan struct{})}
+		what := path.Base(r.URL.Path)
+		if part := r.URL.Query().Get("comp"); part != "" {
+			what = part // of a blob, whose name is random
+		}
+		one := held{service + " " + strings.ToLower(what), make(chan struct{})}
 		h.arrived <- one
 		select {
 		case <-one.let:
 		case <-r.Context().Done():
 		}
 	}
-	for service, server := range map[string]*standin.Server{
-		"github": s.Azure.GitHub.Server, "entra": s.Azure.Entra.Server, "arm": s.Azure.ARM.Server,
-	} {
+	servers := map[string]*standin.Server{}
+	if s.Azure != nil {
+		servers["github"], servers["entra"], servers["arm"] = s.Azure.GitHub.Server, s.Azure.Entra.Server, s.Azure.ARM.Server
+	}
+	if s.Stores != nil {
+		servers["results"], servers["rest"], servers["blobs"] = s.Stores.Results, s.Stores.REST, s.Stores.Blobs.Server
+	}
+	for service, server := range servers {
 		server.On(standin.Any, -1, func(w http.ResponseWriter, r *http.Request, own http.Handler) {
 			wait(service, r)
 			own.ServeHTTP(w, r)
@@ -80,6 +89,24 @@ func (h *hold) round(want ...string) {
 	}
 }
 
+// rest lets everything go on that comes until the run has ended.
+func (h *hold) rest(run *running) harness.Ended {
+	h.t.Helper()
+	stop := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case one := <-h.arrived:
+				close(one.let)
+			case <-stop:
+				return
+			}
+		}
+	}()
+	defer close(stop)
+	return run.wait()
+}
+
 // TestOIDCRounds: what a run waits for on its way to the API server. Whatever can
 // be asked at the same time is: three answers come one after the other before the
 // first request to Kubernetes.
@@ -93,19 +120,7 @@ func TestOIDCRounds(t *testing.T) {
 	h.round("entra token", "entra token")
 	h.round("arm "+standin.ClusterName, "arm listclusterusercredential")
 	h.round("kubernetes "+s.Name, "kubernetes "+s.Name+"-job") // CronJob and ServiceAccount
-	stop := make(chan struct{})
-	go func() {
-		for {
-			select {
-			case one := <-h.arrived:
-				close(one.let)
-			case <-stop:
-				return
-			}
-		}
-	}()
-	e := run.wait()
-	close(stop)
+	e := h.rest(run)
 	s.expect(e, want{outcome: "succeeded", dispatched: true, records: asTerminal, created: 1})
 	have := map[string]int{}
 	for _, r := range s.Azure.Requests() {

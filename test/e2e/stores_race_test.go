@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/test/e2e/harness"
 )
@@ -100,16 +101,19 @@ func (s *scene) race(number int, together bool, tally *raceTally) {
 			}
 		})
 	}
+	ended := make(chan struct{})
+	go func() { both.Wait(); close(ended) }()
 	for _, rule := range held {
 		select {
 		case <-rule.Seen:
-		case <-s.t.Context().Done():
+		case <-ended: // One did not get that far, which is told below.
+		case <-time.After(time.Minute):
 		}
 	}
 	if together {
 		close(release)
 	}
-	both.Wait()
+	<-ended
 	s.raced(number, pair, ends, tally)
 }
 

@@ -1,0 +1,96 @@
+package e2e
+
+import (
+	"testing"
+
+	"github.com/aks-oneshot/aks-oneshot/test/e2e/harness"
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
+)
+
+// TestStoreRounds: what a run waits for on its way to the create of its Job. Where
+// there may be records is looked at while the template is read, and the artifact is
+// reserved while it is looked for a Job: what is left are three answers for an
+// artifact, and one for the cluster.
+func TestStoreRounds(t *testing.T) {
+	t.Parallel()
+	const results, rest, blobs, kubernetes = "results ", "rest ", "blobs ", "kubernetes "
+	upload := [][]string{{blobs + "block"}, {blobs + "blocklist"}, {results + "finalizeartifact"}}
+	for name, c := range map[string]struct {
+		stores string
+		// begins and reads go along with the reading of the template, and of the
+		// Job; intent is what the create waits for.
+		begins, reads []string
+		intent        [][]string
+	}{
+		"none":     {stores: "none"},
+		"artifact": {"artifact", []string{results + "listartifacts", rest + "artifacts"}, []string{results + "createartifact"}, upload},
+		"cluster":  {"cluster", []string{kubernetes + "configmaps"}, nil, [][]string{{kubernetes + "configmaps"}}},
+		"both": {
+			"artifact,cluster", []string{results + "listartifacts", rest + "artifacts", kubernetes + "configmaps"},
+			[]string{results + "createartifact"}, append([][]string{{kubernetes + "configmaps"}}, upload...),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := keep(t, harness.Template{}, c.stores)
+			h := s.hold(s.behind())
+			run := s.start()
+			h.round(append([]string{kubernetes + s.Name, kubernetes + s.Name + "-job"}, c.begins...)...)
+			job := run.job()
+			h.round(append([]string{kubernetes + job}, c.reads...)...)
+			for _, waits := range c.intent {
+				h.round(waits...)
+			}
+			h.round(kubernetes + "jobs")
+			s.expect(h.rest(run), want{outcome: "succeeded", dispatched: true, records: asTerminal, created: 1})
+			figure("delays added before dispatch: "+name, "%d", len(c.intent))
+		})
+	}
+}
+
+// TestRerunOfAllJobs: GitHub's internal list hides the artifacts of earlier
+// attempts then. They are found through its REST API, or the records in the
+// cluster; and where neither can be asked, the run says so and dispatches nothing.
+func TestRerunOfAllJobs(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stores  string
+		actions standin.Permission
+		from    string
+	}{
+		"through REST":        {"artifact", standin.ActionsRead, "artifact, attempt 1"},
+		"in the cluster":      {"artifact,cluster", standin.ActionsNone, "cluster, attempt 1"},
+		"in neither":          {"artifact", standin.ActionsNone, ""},
+		"repository not seen": {"artifact", standin.ActionsUnseen, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := keep(t, harness.Template{}, c.stores)
+			s.args("sleep 1s")
+			run := s.start()
+			run.until("created Job")
+			run.kill()
+			s.Stores.Change(func(o *standin.StoresOptions) { o.Actions = c.actions })
+			s.rerun(standin.RerunAll)
+			w := want{outcome: "succeeded", resumed: true, records: asTerminal, created: 1, resumedFrom: is(c.from), stored: is("true")}
+			if c.from == "" {
+				w = want{outcome: "refused", reason: "permission-denied", created: 1, says: []string{"actions: read"}}
+			}
+			s.expect(s.run(), w)
+		})
+	}
+}
+
+// TestSignedURLsOfEarlierAttempts: the internal list shows what an earlier attempt
+// stored, and the service hands out no URL for it.
+func TestSignedURLsOfEarlierAttempts(t *testing.T) {
+	t.Parallel()
+	s := keep(t, harness.Template{}, "artifact")
+	s.Stores.Change(func(o *standin.StoresOptions) { o.UnsignedEarlier = true })
+	s.args("sleep 1s")
+	run := s.start()
+	run.until("created Job")
+	run.kill()
+	s.rerun(standin.RerunFailed)
+	s.expect(s.run(), want{outcome: "succeeded", resumed: true, records: asTerminal, created: 1, resumedFrom: is("artifact, attempt 1"), stored: is("true")})
+}
