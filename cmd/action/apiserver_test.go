@@ -26,8 +26,9 @@ var token = func() string {
 	return b.String()
 }()
 
-// apiServer is an API server with one CronJob, one ServiceAccount and at most
-// one Job. It speaks Kubernetes' protocol over TLS.
+// apiServer is an API server with one CronJob, one ServiceAccount, at most one
+// Job, and the ConfigMaps that records are kept in. It speaks Kubernetes' protocol
+// over TLS.
 type apiServer struct {
 	*httptest.Server
 
@@ -35,6 +36,7 @@ type apiServer struct {
 	cronJob  contract.Object
 	account  contract.Object
 	job      contract.Object
+	maps     map[string]contract.Object
 	status   map[string]any // what a created Job's status becomes, nil: it works on
 	refusals map[string]refusal
 	requests []string
@@ -70,7 +72,7 @@ func newAPIServer(t *testing.T, status map[string]any) *apiServer {
 	t.Helper()
 	s := &apiServer{
 		cronJob: readObject(t, "testdata/cronjob.json"), account: readObject(t, "testdata/serviceaccount.json"),
-		status: status, refusals: map[string]refusal{}, waiting: make(chan struct{}),
+		status: status, refusals: map[string]refusal{}, maps: map[string]contract.Object{}, waiting: make(chan struct{}),
 	}
 	s.Server = httptest.NewUnstartedServer(s)
 	s.EnableHTTP2 = true
@@ -111,6 +113,8 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost:
 		verb = "create"
+	case r.Method == http.MethodPut:
+		verb = "update"
 	case r.URL.Query().Get("watch") == "true":
 		verb = "watch"
 	case name == "":
@@ -125,6 +129,8 @@ func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answerStatus(w, http.StatusUnauthorized, "Unauthorized", "Unauthorized")
 	case isRefused:
 		answerStatus(w, refused.code, map[int]string{401: "Unauthorized", 403: "Forbidden", 422: "Invalid"}[refused.code], refused.message)
+	case resource == "configmaps":
+		s.configMaps(w, r, verb, name)
 	case verb == "watch":
 		s.watch(w, r)
 	case verb == "create":
@@ -168,6 +174,47 @@ func (s *apiServer) create(w http.ResponseWriter, r *http.Request) {
 	meta := s.job["metadata"].(map[string]any)
 	meta["uid"], meta["resourceVersion"] = "5b7c2f7e-0d8f-4f1b-9d57-8f6c2f0f6a11", "1"
 	answer(w, http.StatusCreated, s.job)
+}
+
+// configMaps keeps what it is given, with the conflicts that writers have.
+func (s *apiServer) configMaps(w http.ResponseWriter, r *http.Request, verb, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if verb == "list" {
+		items := []any{}
+		for _, object := range s.maps {
+			items = append(items, object)
+		}
+		answer(w, http.StatusOK, map[string]any{"kind": "ConfigMapList", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": "9"}, "items": items})
+		return
+	}
+	if verb == "get" {
+		if object, ok := s.maps[name]; ok {
+			answer(w, http.StatusOK, object)
+			return
+		}
+		answerStatus(w, http.StatusNotFound, "NotFound", fmt.Sprintf("configmaps %q not found", name), "configmaps", name)
+		return
+	}
+	var sent contract.Object
+	if err := json.NewDecoder(r.Body).Decode(&sent); err != nil {
+		answerStatus(w, http.StatusBadRequest, "BadRequest", err.Error())
+		return
+	}
+	meta := sent["metadata"].(map[string]any)
+	name = meta["name"].(string)
+	there, ok := s.maps[name]
+	switch {
+	case verb == "create" && ok:
+		answerStatus(w, http.StatusConflict, "AlreadyExists", "already exists", "configmaps", name)
+		return
+	case verb == "update" && (!ok || there["metadata"].(map[string]any)["resourceVersion"] != meta["resourceVersion"]):
+		answerStatus(w, http.StatusConflict, "Conflict", "the object has been modified", "configmaps", name)
+		return
+	}
+	meta["uid"], meta["resourceVersion"] = "9e1bd5ac-51ad-4b57-a8c7-2b31bb0e0c11", fmt.Sprint(len(s.requests))
+	s.maps[name] = sent
+	answer(w, map[string]int{"create": http.StatusCreated, "update": http.StatusOK}[verb], sent)
 }
 
 // watch tells of the Job's end, or of nothing until the client goes.

@@ -27,11 +27,13 @@ var limits = struct {
 	// past the time that its executions get. The engine's own grace is less than
 	// half of it.
 	grace time.Duration
+	// storing is how long a run that is over waits for the stores of its records.
+	storing time.Duration
 	// telling is how long it may take to tell that it was late.
 	telling time.Duration
 	// reading is how long whoever reads the log may be behind at the end.
 	reading time.Duration
-}{10 * time.Second, 3 * time.Second, 2 * time.Second}
+}{10 * time.Second, 30 * time.Second, 3 * time.Second, 2 * time.Second}
 
 // openStore opens the work folder; tests have one that does not answer.
 var openStore = func(path string) (store, error) { return checkpoint.OpenFolder(path) }
@@ -89,6 +91,7 @@ var (
 	connecting = stage{"signing in to Azure, before anything was dispatched", oneshot.OutcomeOf(failure.DeadlineExceeded), "az, or the file system of the token, where auth is azure-cli or workload-identity"}
 	opening    = stage{"opening the work folder, before anything was dispatched", oneshot.OutcomeOf(failure.DeadlineExceeded), "the file system of the work folder"}
 	running    = stage{"running the Job", oneshot.Unknown, "the file system of the work folder"}
+	finishing  = stage{"storing the records of what was done", oneshot.Unknown, "the stores of checkpoint-stores, and the file system of the work folder"}
 )
 
 // begin begins a stage, for which there is so much time and the grace.

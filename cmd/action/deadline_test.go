@@ -36,7 +36,7 @@ func endsWithin(t *testing.T, cmd *exec.Cmd, limit time.Duration) (status int) {
 // the process.
 func TestProcessEndsWhenItsDiskDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	for step, creates := range map[checkpoint.Step]int{checkpoint.Prepared: 0, checkpoint.Intent: 0, checkpoint.Dispatched: 1} {
+	for _, step := range []checkpoint.Step{checkpoint.Prepared, checkpoint.Intent} {
 		t.Run(string(step), func(t *testing.T) {
 			t.Parallel()
 			server := newAPIServer(t, complete)
@@ -59,8 +59,8 @@ func TestProcessEndsWhenItsDiskDoesNotAnswer(t *testing.T) {
 			if !strings.HasPrefix(e.outputs["job-name"], "fdai-inventory-") || !strings.Contains(e.summary, e.outputs["job-name"]) {
 				t.Errorf("the Job's name is %q, the summary:\n%s", e.outputs["job-name"], e.summary)
 			}
-			if n := server.creates(); n != creates {
-				t.Errorf("%d Jobs were created, want %d", n, creates)
+			if n := server.creates(); n != 0 {
+				t.Errorf("%d Jobs were created", n)
 			}
 
 			delete(s.env, stuck)
@@ -71,6 +71,35 @@ func TestProcessEndsWhenItsDiskDoesNotAnswer(t *testing.T) {
 				t.Errorf("%d Jobs were created in all", n)
 			}
 		})
+	}
+}
+
+// Once there is a Job, its end counts for more than what is recorded of it.
+func TestAJobIsWaitedForWithoutADisk(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, complete)
+	s := newStep(t, server)
+	s.env[impatient], s.env[stuck] = "1", string(checkpoint.Dispatched)
+	cmd := s.command(t)
+	var log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &log, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	e := s.ended(t, endsWithin(t, cmd, 30*time.Second), log.String())
+	e.expect(t, 0, "outcome", "succeeded", "dispatched", "true", "checkpoint-stores", "cluster", "checkpoints-stored", "false")
+	for _, step := range []string{"dispatched", "terminal"} {
+		if want := "work-dir does not have the " + step + " record of " + e.outputs["job-name"]; !strings.Contains(e.log, "::warning") || !strings.Contains(e.log, want) || !strings.Contains(e.summary, step) {
+			t.Errorf("%q is not told:\n%s\n%s", want, e.log, e.summary)
+		}
+	}
+
+	// The other store has what the disk did not take.
+	delete(s.env, stuck)
+	_, wait := s.start(t)
+	wait().expect(t, 0, "outcome", "succeeded", "dispatched", "false", "resumed", "true", "resumed-from", "cluster", "checkpoints-stored", "true")
+	if n := server.creates(); n != 1 {
+		t.Errorf("%d Jobs were created in all", n)
 	}
 }
 

@@ -28,7 +28,7 @@ const (
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		if os.Getenv(impatient) != "" {
-			limits.grace, limits.telling = time.Second, time.Second
+			limits.grace, limits.storing, limits.telling = time.Second, time.Second, time.Second
 		}
 		if step := os.Getenv(stuck); step != "" {
 			open := openStore

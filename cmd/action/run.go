@@ -39,6 +39,8 @@ type session struct {
 	source config.Source
 	// because is why source has the Auth that it has.
 	because string
+	// workflow is the run that this is a step of, nil outside of a GitHub workflow.
+	workflow *workflowRun
 
 	// due ends the run when it is held up.
 	due *time.Timer
@@ -59,11 +61,16 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	out, log := host.NewWriter(stdout), host.NewWriter(stderr)
 	h := hostOf(getenv, out, log)
 	auth, because := defaultAuth(getenv)
+	w := workflowOf(h)
 	s := &session{
-		host:    h,
-		source:  config.Source{Args: args, Lookup: h.Input, Getenv: getenv, UID: os.Geteuid(), Auth: string(auth)},
-		because: because,
-		report:  report.Report{Started: time.Now(), Hide: h.Hide},
+		host: h,
+		source: config.Source{
+			Args: args, Lookup: h.Input, Getenv: getenv, UID: os.Geteuid(), Auth: string(auth),
+			Workflow: w != nil, Artifacts: w.keepsArtifacts(),
+		},
+		because:  because,
+		workflow: w,
+		report:   report.Report{Started: time.Now(), Hide: h.Hide},
 	}
 	status := s.run(ctx, stderr)
 	flush(stderr, out, log)
@@ -96,25 +103,37 @@ func (s *session) execute(ctx context.Context) (oneshot.Result, error) {
 	s.begin(reading, 0)
 	maskProxies(s.host, s.source.Getenv)
 	c, err := config.Read(s.source)
+	for _, secret := range []string{c.Checkpoints.Key, c.Checkpoints.GitHubToken} {
+		if secret != "" {
+			s.host.Mask(secret)
+		}
+	}
 	s.know(func(r *report.Report) { r.Facts = facts(c) })
+	// Begun before the cluster is connected to: the stores look for records in the
+	// meantime.
+	var places *stores
+	if err == nil {
+		places, err = s.openServices(ctx, c.Checkpoints)
+	}
 	client, err := s.connect(ctx, c, err)
 	if err != nil {
 		return early(err)
 	}
 	defer client.Close()
 	s.begin(opening, 0)
-	store, err := openStore(c.WorkDir)
-	if err != nil {
+	if places.folder, err = openStore(c.WorkDir); err != nil {
 		return early(named(err, "work-dir"))
 	}
-	s.begin(running, time.Duration(1+c.Plan.Successors)*c.Plan.Timeout)
-	engine := oneshot.Engine{Cluster: client, Store: store, Notify: s.event}
-	result, err := engine.Run(ctx, c.Plan)
-	if closeErr := store.Close(); closeErr != nil {
-		// Each record was durable before it was acted on.
-		s.host.Warning("", closeErr.Error())
+	defer func() {
+		if closeErr := places.folder.Close(); closeErr != nil {
+			// Each record was durable before it was acted on.
+			s.host.Warning("", closeErr.Error())
+		}
+	}()
+	if err := places.openCluster(ctx, s, c, client); err != nil {
+		return early(err)
 	}
-	return result, err
+	return s.runStored(ctx, c, client, places)
 }
 
 // connect returns a client for the cluster, by the way in that the inputs chose.
@@ -213,7 +232,7 @@ func facts(c config.Config) report.Facts {
 		Namespace: q.Namespace.String(), Template: q.Template.String(), Purpose: q.Purpose.String(),
 		ServiceAccount: q.ServiceAccount.String(), Container: q.Container.String(), Image: q.Image.String(),
 		Args: q.Args, EnvironmentNames: slices.Sorted(maps.Keys(q.Environment)),
-		Contract: config.FDAI, CheckpointDir: c.WorkDir,
+		Contract: config.FDAI, CheckpointDir: c.WorkDir, Stores: c.Checkpoints.Stores,
 	}
 	if !q.Pins.Template.IsZero() {
 		f.TemplateDigest, f.BindingDigest = q.Pins.Template.String(), q.Pins.Binding.Digest().String()

@@ -38,6 +38,9 @@ func (s *session) tell(r report.Report) {
 	default:
 		s.host.Error(title, message)
 	}
+	if len(r.Facts.Missing) > 0 {
+		s.host.Warning("checkpoints-stored: false", strings.Join(r.Facts.Missing, "\n"))
+	}
 	if err := s.host.Summary(r); err != nil {
 		s.host.Warning("", err.Error())
 	}
