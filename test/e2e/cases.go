@@ -25,6 +25,7 @@ const (
 	adapter  = "internal/cluster"
 	entra    = "internal/azure"
 	handed   = "internal/kubeconfig"
+	artifact = "internal/checkpoint/artifact"
 )
 
 // Execution are the cases of running an execution.
@@ -136,6 +137,29 @@ var Credentials = []Case{
 		Tests: map[string][]string{
 			endToEnd: {"TestOIDCFailures/no-federated-credential", "TestOIDCNewCredential"},
 			entra:    {"TestFailures/entra-700213-environment", "TestFailures/entra-700213-immutable"},
+		},
+	},
+}
+
+// Stores are the cases of records that outlive the runner.
+var Stores = []Case{
+	{
+		Met:   "A re-run of all jobs cannot see the earlier attempt's artifacts.",
+		Right: "Found through REST, or in the cluster store.",
+		Tests: map[string][]string{
+			endToEnd: {
+				"TestStoresRerunOfAllJobs/through-REST", "TestStoresRerunOfAllJobs/in-the-cluster",
+				"TestStoresRerunOfAllJobs/in-neither", "TestStoresSignedURLsOfEarlierAttempts",
+			},
+			artifact: {"TestWhatIsWrittenIsReadInTheNextAttempt", "TestBlind"},
+		},
+	},
+	{
+		Met:   "Artifact names already taken.",
+		Right: "Never a failure of the run by itself.",
+		Tests: map[string][]string{
+			endToEnd: {"TestStoresNamesTaken"},
+			artifact: {"TestNameIsTaken", "TestNameIsHeldByOneThatIsSlow"},
 		},
 	},
 }

@@ -17,7 +17,7 @@ func TestCasesNameTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range slices.Concat(Execution, Credentials) {
+	for _, c := range slices.Concat(Execution, Credentials, Stores) {
 		if len(c.Tests[endToEnd]) == 0 {
 			t.Errorf("no end-to-end test: %s", c.Met)
 		}

@@ -119,6 +119,7 @@ func (w inWorld) Run() int {
 	}
 	code := w.m.Run()
 	world.Scans.Figure(figure)
+	matrixFigure()
 	printFigures()
 	return code
 }

@@ -40,9 +40,9 @@ func (s *scene) dispatchedNothing() {
 	}
 }
 
-// TestStoreIsDownBeforeTheIntent: what is not durable in every store is not acted
+// TestStoresDownBeforeTheIntent: what is not durable in every store is not acted
 // on. The message names the store, and a run that comes when it is back goes on.
-func TestStoreIsDownBeforeTheIntent(t *testing.T) {
+func TestStoresDownBeforeTheIntent(t *testing.T) {
 	t.Parallel()
 	for _, at := range []setting{{"artifact", "artifact", false}, {"cache", "cache", true}, {"beside the cluster", "artifact,cluster", false}} {
 		t.Run(at.name, func(t *testing.T) {
@@ -68,10 +68,10 @@ func TestStoreIsDownBeforeTheIntent(t *testing.T) {
 	}
 }
 
-// TestIntentThatIsNotStored: the service takes nothing at the last moment. There
+// TestStoresIntentThatIsNotStored: the service takes nothing at the last moment. There
 // was no create, and the run after it, which may find the intent or not, makes the
 // one there is.
-func TestIntentThatIsNotStored(t *testing.T) {
+func TestStoresIntentThatIsNotStored(t *testing.T) {
 	t.Parallel()
 	for name, operation := range map[string]string{"upload": "PutBlock", "block list": "PutBlockList", "finalize": "FinalizeArtifact", "create": "CreateArtifact"} {
 		t.Run(name, func(t *testing.T) {
@@ -96,9 +96,9 @@ func TestIntentThatIsNotStored(t *testing.T) {
 	}
 }
 
-// TestStoreIsDownAfterDispatch: the Job is waited for all the same. What could not
+// TestStoresDownAfterDispatch: the Job is waited for all the same. What could not
 // be stored is told, with what a run again will find, and that is what it finds.
-func TestStoreIsDownAfterDispatch(t *testing.T) {
+func TestStoresDownAfterDispatch(t *testing.T) {
 	t.Parallel()
 	s := keep(t, harness.Template{}, "artifact")
 	s.args("sleep 1s")
@@ -132,9 +132,9 @@ func TestStoreIsDownAfterDispatch(t *testing.T) {
 	s.expect(s.run(), want{outcome: "succeeded", resumed: true, records: asTerminal, created: 1, stored: is("true"), resumedFrom: is("artifact, attempt 1")})
 }
 
-// TestStoreRecoversBeforeTheEnd: what could not be stored at first is stored while
+// TestStoresRecoverBeforeTheEnd: what could not be stored at first is stored while
 // the Job runs, and nobody has to be told of it.
-func TestStoreRecoversBeforeTheEnd(t *testing.T) {
+func TestStoresRecoverBeforeTheEnd(t *testing.T) {
 	t.Parallel()
 	for _, stores := range []string{"artifact", "cluster"} {
 		t.Run(stores, func(t *testing.T) {
@@ -171,10 +171,10 @@ func TestStoreRecoversBeforeTheEnd(t *testing.T) {
 	}
 }
 
-// TestArtifactNamesTaken: the names that a run would use are taken in its own
+// TestStoresNamesTaken: the names that a run would use are taken in its own
 // attempt: by an upload that was never finalized, by something that is no record,
 // by another job that ran the same.
-func TestArtifactNamesTaken(t *testing.T) {
+func TestStoresNamesTaken(t *testing.T) {
 	t.Parallel()
 	for name, take := range map[string]func(s *scene, artifact string) error{
 		"reserved and never finalized": func(s *scene, artifact string) error {
@@ -264,8 +264,8 @@ func TestStoresDisagree(t *testing.T) {
 	s.dispatchedNothing()
 }
 
-// TestLostStepIsHealed: what one store lost is stored there again, from another.
-func TestLostStepIsHealed(t *testing.T) {
+// TestStoresLostStepIsHealed: what one store lost is stored there again, from another.
+func TestStoresLostStepIsHealed(t *testing.T) {
 	t.Parallel()
 	for _, lost := range []string{"artifact", "cluster"} {
 		t.Run(lost, func(t *testing.T) {
@@ -303,9 +303,9 @@ func TestLostStepIsHealed(t *testing.T) {
 	}
 }
 
-// TestSignalWhileAStoreHangs: a run that is told to stop does not wait for a store
+// TestStoresSignalWhileOneHangs: a run that is told to stop does not wait for a store
 // that says nothing.
-func TestSignalWhileAStoreHangs(t *testing.T) {
+func TestStoresSignalWhileOneHangs(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		hangs string
@@ -353,9 +353,9 @@ func TestSignalWhileAStoreHangs(t *testing.T) {
 	}
 }
 
-// TestCleanup: the artifacts of earlier steps are removed when the terminal one is
+// TestStoresCleanup: the artifacts of earlier steps are removed when the terminal one is
 // stored and was read back, and not before.
-func TestCleanup(t *testing.T) {
+func TestStoresCleanup(t *testing.T) {
 	t.Parallel()
 	s := keep(t, harness.Template{}, "artifact")
 	s.Inputs["checkpoint-cleanup"] = "true"
@@ -385,9 +385,9 @@ func TestCleanup(t *testing.T) {
 	s.expect(s.run(), want{outcome: "succeeded", resumed: true, records: []string{"", "prepared", "terminal"}, created: 1, resumedFrom: is("artifact, attempt 1")})
 }
 
-// TestCleanupWaitsForTheTerminalRecord: one that cannot be read back leaves all
+// TestStoresCleanupWaitsForTheEnd: one that cannot be read back leaves all
 // where it is, and is no failure.
-func TestCleanupWaitsForTheTerminalRecord(t *testing.T) {
+func TestStoresCleanupWaitsForTheEnd(t *testing.T) {
 	t.Parallel()
 	s := keep(t, harness.Template{}, "artifact")
 	s.Inputs["checkpoint-cleanup"] = "true"
@@ -407,9 +407,9 @@ func TestCleanupWaitsForTheTerminalRecord(t *testing.T) {
 	}
 }
 
-// TestConfigMapsAreDenied: without the verbs on ConfigMaps nothing is dispatched,
+// TestStoresConfigMapsAreDenied: without the verbs on ConfigMaps nothing is dispatched,
 // and the Role that is printed is enough.
-func TestConfigMapsAreDenied(t *testing.T) {
+func TestStoresConfigMapsAreDenied(t *testing.T) {
 	t.Parallel()
 	for _, without := range []string{"list configmaps", "create configmaps"} {
 		t.Run(label(without), func(t *testing.T) {
@@ -442,9 +442,9 @@ func TestConfigMapsAreDenied(t *testing.T) {
 	}
 }
 
-// TestUpdatesOfConfigMapsAreDenied: the intent is there, and the rest is told to be
+// TestStoresUpdatesAreDenied: the intent is there, and the rest is told to be
 // missing.
-func TestUpdatesOfConfigMapsAreDenied(t *testing.T) {
+func TestStoresUpdatesAreDenied(t *testing.T) {
 	t.Parallel()
 	s := keep(t, harness.Template{}, "cluster")
 	s.limited("update configmaps")
@@ -456,9 +456,9 @@ func TestUpdatesOfConfigMapsAreDenied(t *testing.T) {
 	}
 }
 
-// TestExpiredConfigMaps: those whose time is over are removed by a later run of the
+// TestStoresExpiredConfigMaps: those whose time is over are removed by a later run of the
 // same CronJob, and no others.
-func TestExpiredConfigMaps(t *testing.T) {
+func TestStoresExpiredConfigMaps(t *testing.T) {
 	t.Parallel()
 	s := keep(t, harness.Template{}, "cluster")
 	first := s.run()

@@ -100,9 +100,9 @@ func (s *scene) ran() (job string, terminal checkpoint.Record) {
 	return job, terminal
 }
 
-// TestForgedRecordInTheCache: with a key, a record that is not signed with it is
+// TestStoresForgedRecordInTheCache: with a key, a record that is not signed with it is
 // refused. Nothing of it is believed, and nothing is dispatched.
-func TestForgedRecordInTheCache(t *testing.T) {
+func TestStoresForgedRecordInTheCache(t *testing.T) {
 	t.Parallel()
 	for name, forged := range forgeries {
 		t.Run(name, func(t *testing.T) {
@@ -134,9 +134,9 @@ func TestForgedRecordInTheCache(t *testing.T) {
 	})
 }
 
-// TestForgedRecordBesideAGoodStore: a forged record in the cache does not keep a
+// TestStoresForgedRecordBesideAGoodOne: a forged record in the cache does not keep a
 // run from what another store knows, and is not stored there in its place.
-func TestForgedRecordBesideAGoodStore(t *testing.T) {
+func TestStoresForgedRecordBesideAGoodOne(t *testing.T) {
 	t.Parallel()
 	s := keep(t, harness.Template{}, "cluster,cache").signed()
 	first := s.run()
@@ -156,9 +156,9 @@ func TestForgedRecordBesideAGoodStore(t *testing.T) {
 	})
 }
 
-// TestCacheAloneNeedsAKey: a forged record cannot be met without a key, since
+// TestStoresCacheAloneNeedsAKey: a forged record cannot be met without a key, since
 // that cannot be had.
-func TestCacheAloneNeedsAKey(t *testing.T) {
+func TestStoresCacheAloneNeedsAKey(t *testing.T) {
 	t.Parallel()
 	s := keep(t, harness.Template{}, "cache")
 	e := s.run()

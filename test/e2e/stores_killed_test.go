@@ -87,13 +87,19 @@ func (s *scene) expectAgain(at setting, r anew, w want) harness.Ended {
 	}
 	w.stored = is("true")
 	s.expect(e, w)
-	matrix.reruns.Add(1)
 	matrix.jobs.Add(int64(w.created))
 	return e
 }
 
 // matrix counts what the tests below went through.
-var matrix struct{ reruns, jobs, refused, scenes atomic.Int64 }
+var matrix struct{ scenes, jobs, refused atomic.Int64 }
+
+// matrixFigure tells of all of them together.
+func matrixFigure() {
+	if n := matrix.scenes.Load(); n > 0 {
+		figure("runners lost and runs run again", "%d scenes, %d Jobs, %d refused for want of actions: read", n, matrix.jobs.Load(), matrix.refused.Load())
+	}
+}
 
 // kills are the moments at which a runner is lost. They return once it is.
 var kills = []struct {
@@ -130,10 +136,10 @@ var kills = []struct {
 	}, want{outcome: "succeeded", resumed: true, records: asTerminal, created: 1}},
 }
 
-// TestKilledAndRerun: a runner is lost, with everything that was on it, and the
+// TestStoresKilledAndRerun: a runner is lost, with everything that was on it, and the
 // workflow is run again, in each of the ways there are and with the records in
 // each of the stores. There is one Job ever.
-func TestKilledAndRerun(t *testing.T) {
+func TestStoresKilledAndRerun(t *testing.T) {
 	t.Parallel()
 	for i, k := range kills {
 		eachRerun(t, k.name, i == 0, harness.Template{}, func(s *scene, at setting, r anew) {
@@ -143,9 +149,9 @@ func TestKilledAndRerun(t *testing.T) {
 	}
 }
 
-// TestKilledAndTheJobIsGone: the Job came to its end while nobody looked, and its
+// TestStoresKilledAndTheJobIsGone: the Job came to its end while nobody looked, and its
 // TTL has removed it. That there is none says nothing: the record does.
-func TestKilledAndTheJobIsGone(t *testing.T) {
+func TestStoresKilledAndTheJobIsGone(t *testing.T) {
 	t.Parallel()
 	eachRerun(t, "dispatched", false, harness.Template{TTL: 1}, func(s *scene, at setting, r anew) {
 		s.args("sleep 1s")
@@ -173,9 +179,9 @@ func TestKilledAndTheJobIsGone(t *testing.T) {
 	})
 }
 
-// TestReplaysElsewhere: what ended in the first attempt is told by every later
+// TestStoresReplayElsewhere: what ended in the first attempt is told by every later
 // one, without a look at the Job.
-func TestReplaysElsewhere(t *testing.T) {
+func TestStoresReplayElsewhere(t *testing.T) {
 	t.Parallel()
 	eachRerun(t, "succeeded", false, harness.Template{TTL: 1}, func(s *scene, at setting, r anew) {
 		first := s.run()

@@ -18,13 +18,13 @@ import (
 // races is how many executions two machines race for.
 const races = 50
 
-// TestTwoMachinesRaceInTheCluster: two runs on different machines begin the same
+// TestStoresRaceOfTwoMachines: two runs on different machines begin the same
 // execution at the same time. The API server takes one of their ConfigMaps, and
 // so decides; there is one Job each time, and both runs see it succeed.
 //
 // In every other race both have seen that nothing is recorded, and have sent their
 // creates, before the API server gets to see either of them.
-func TestTwoMachinesRaceInTheCluster(t *testing.T) {
+func TestStoresRaceOfTwoMachines(t *testing.T) {
 	t.Parallel()
 	s := set(t, harness.Template{})
 	s.inCluster = true

@@ -7,11 +7,11 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
-// TestStoreRounds: what a run waits for on its way to the create of its Job. Where
+// TestStoresRounds: what a run waits for on its way to the create of its Job. Where
 // there may be records is looked at while the template is read, and the artifact is
 // reserved while it is looked for a Job: what is left are three answers for an
 // artifact, and one for the cluster.
-func TestStoreRounds(t *testing.T) {
+func TestStoresRounds(t *testing.T) {
 	t.Parallel()
 	const results, rest, blobs, kubernetes = "results ", "rest ", "blobs ", "kubernetes "
 	upload := [][]string{{blobs + "block"}, {blobs + "blocklist"}, {results + "finalizeartifact"}}
@@ -48,20 +48,20 @@ func TestStoreRounds(t *testing.T) {
 	}
 }
 
-// TestRerunOfAllJobs: GitHub's internal list hides the artifacts of earlier
+// TestStoresRerunOfAllJobs: GitHub's internal list hides the artifacts of earlier
 // attempts then. They are found through its REST API, or the records in the
 // cluster; and where neither can be asked, the run says so and dispatches nothing.
-func TestRerunOfAllJobs(t *testing.T) {
+func TestStoresRerunOfAllJobs(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		stores  string
 		actions standin.Permission
 		from    string
 	}{
-		"through REST":        {"artifact", standin.ActionsRead, "artifact, attempt 1"},
-		"in the cluster":      {"artifact,cluster", standin.ActionsNone, "cluster, attempt 1"},
-		"in neither":          {"artifact", standin.ActionsNone, ""},
-		"repository not seen": {"artifact", standin.ActionsUnseen, ""},
+		"through-REST":        {"artifact", standin.ActionsRead, "artifact, attempt 1"},
+		"in-the-cluster":      {"artifact,cluster", standin.ActionsNone, "cluster, attempt 1"},
+		"in-neither":          {"artifact", standin.ActionsNone, ""},
+		"repository-not-seen": {"artifact", standin.ActionsUnseen, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -81,9 +81,9 @@ func TestRerunOfAllJobs(t *testing.T) {
 	}
 }
 
-// TestSignedURLsOfEarlierAttempts: the internal list shows what an earlier attempt
+// TestStoresSignedURLsOfEarlierAttempts: the internal list shows what an earlier attempt
 // stored, and the service hands out no URL for it.
-func TestSignedURLsOfEarlierAttempts(t *testing.T) {
+func TestStoresSignedURLsOfEarlierAttempts(t *testing.T) {
 	t.Parallel()
 	s := keep(t, harness.Template{}, "artifact")
 	s.Stores.Change(func(o *standin.StoresOptions) { o.UnsignedEarlier = true })
