@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
@@ -173,7 +172,7 @@ func (c writeFault) check(t *testing.T, w *world, err error) {
 		w.checkSecrets(err.Error())
 	}
 	once := c.times == 1 && !c.fault.hangs
-	final := strings.Contains("is refused, is not allowed, is answered by HTML", c.name)
+	final := slices.Contains([]string{"is refused", "is not allowed", "is answered by HTML"}, c.name)
 	if err != nil && once && !final {
 		t.Errorf("one fault was too many: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -202,7 +203,7 @@ func TestJobsRace(t *testing.T) {
 		errs := make([]error, jobs)
 		var wg sync.WaitGroup
 		for i, s := range stores {
-			wg.Go(func() { errs[i] = s.Write(t.Context(), execution, intent(fmt.Sprint(i))...) })
+			wg.Go(func() { errs[i] = s.Write(t.Context(), execution, intent(strconv.Itoa(i))...) })
 		}
 		wg.Wait()
 		won := 0
