@@ -4,10 +4,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint/artifact"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/test/peers/records"
 	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
@@ -203,4 +207,68 @@ func TestTheOfficialClientSeesTheNameOfARecordTaken(t *testing.T) {
 		t.Errorf("the client deleted %+v, want %+v", deleted, store.Artifacts())
 	}
 	records.Same(t, readArtifacts(t, openArtifacts(t, stores, attempt, attempt.Token)))
+}
+
+// ending is azurite with upload addresses that have ended, as many as are left.
+type ending struct {
+	*Azurite
+	left atomic.Int32
+}
+
+func (e *ending) SignedURL(blob standin.SignedBlob) (string, error) {
+	if blob.Write && e.left.Add(-1) >= 0 {
+		blob.Expires = time.Now().Add(-time.Second)
+	}
+	return e.Azurite.SignedURL(blob)
+}
+
+// What azurite says then is what Azure says: a reservation may be older than the
+// address that it got.
+func TestAnUploadAddressThatHasEndedCostsANameAndNoRecord(t *testing.T) {
+	t.Parallel()
+	all := records.All(t)
+	storage := &ending{Azurite: shared.azurite}
+	storage.left.Store(1)
+	stores := github(t, standin.StoresOptions{Storage: storage})
+	attempt := stores.Attempt()
+	store := openArtifacts(t, stores, attempt, attempt.Token)
+	store.Reserve(t.Context(), records.Execution, checkpoint.Intent)
+	if err := store.Write(t.Context(), records.Execution, all[checkpoint.Prepared], all[checkpoint.Intent]); err != nil {
+		t.Fatal(err)
+	}
+	if ours := store.Artifacts(); len(ours) != 1 || ours[0].Name != records.Execution+".dispatch-intent.1.2" {
+		t.Errorf("stored are %+v", ours)
+	}
+	records.Same(t, readArtifacts(t, openArtifacts(t, stores, attempt, attempt.Token)), all[checkpoint.Prepared], all[checkpoint.Intent])
+
+	storage.left.Store(1000)
+	err := store.Write(t.Context(), records.Execution, all[checkpoint.Terminal])
+	if failure.CodeOf(err) != failure.CheckpointStoreFailed || !strings.Contains(err.Error(), "403") {
+		t.Errorf("with no address that is good the error is %v", err)
+	}
+	if found := shared.ledger.Scan("the error", []byte(err.Error())); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
+// A blob that is gone is a copy that cannot be read, whichever way it is asked for.
+func TestARecordWhoseBlobIsGoneIsACopyThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	all := records.All(t)
+	stores := github(t, standin.StoresOptions{})
+	attempt := stores.Attempt()
+	store := openArtifacts(t, stores, attempt, attempt.Token)
+	if err := store.Write(t.Context(), records.Execution, all[checkpoint.Terminal]); err != nil {
+		t.Fatal(err)
+	}
+	if err := stores.LoseArtifactData(store.Artifacts()[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	found := readArtifacts(t, openArtifacts(t, stores, attempt, attempt.Token))
+	if len(found.Copies) != 1 || found.Copies[0].Err == nil || !strings.Contains(found.Copies[0].Err.Error(), "BlobNotFound") {
+		t.Fatalf("found is %+v", found)
+	}
+	if text := found.Copies[0].Err.Error(); len(shared.ledger.Scan("the error", []byte(text))) > 0 {
+		t.Errorf("there is a secret in %q", text)
+	}
 }

@@ -11,10 +11,13 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
-// github starts GitHub's stores with azurite as their blob server.
+// github starts GitHub's stores with azurite as their blob server, if no other is
+// given.
 func github(t *testing.T, options standin.StoresOptions) *standin.Stores {
 	t.Helper()
-	options.Storage = shared.azurite
+	if options.Storage == nil {
+		options.Storage = shared.azurite
+	}
 	stores, err := standin.NewStores(shared.authority, shared.ledger, options)
 	if err != nil {
 		t.Fatal(err)
