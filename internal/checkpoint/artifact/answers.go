@@ -22,8 +22,11 @@ func (n *number) UnmarshalJSON(data []byte) error {
 		return nil
 	}
 	v, err := strconv.ParseInt(strings.Trim(string(data), `"`), 10, 64)
+	if err != nil {
+		return errors.New("it is no number of 64 bits")
+	}
 	*n = number(v)
-	return err
+	return nil
 }
 
 // created, finalized and located are answers; each has two spellings.
@@ -149,11 +152,19 @@ func decodeRows(d *json.Decoder, found func(listed)) error {
 	for d.More() {
 		var l listed
 		if err := d.Decode(&l); err != nil {
-			return fmt.Errorf("an artifact in it cannot be read: %w", err)
+			return fmt.Errorf("an artifact in it cannot be read: %w", plain(err))
 		}
 		found(l)
 	}
 	return expect(d, ']')
+}
+
+// plain leaves out of an error of the decoder what the service wrote.
+func plain(err error) error {
+	if _, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return errors.New("a value is of another type")
+	}
+	return err
 }
 
 func expect(d *json.Decoder, want json.Delim) error {

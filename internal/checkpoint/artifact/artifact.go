@@ -101,13 +101,18 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Attempt <= 1 {
+		// There is nothing that only the REST API could show: it is not waited for
+		// long.
+		p.tries, p.try = 2, 10*time.Second
+	}
 	api, err := newREST(o, client, masks, p)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
 		options: o, secrets: masks, results: service, rest: api,
-		blobs: &blobs{client: client, secrets: masks, pace: p, agent: agent(o)},
+		blobs: &blobs{client: client, secrets: masks, pace: service.pace, agent: agent(o)},
 		seen:  map[key]content{}, slots: map[slotKey]*slot{},
 	}
 	s.latest = s.list(ctx)

@@ -64,6 +64,9 @@ func (t *trouble) text() string {
 	if t.tries > 1 {
 		text += fmt.Sprintf(", at the last of %d tries", t.tries)
 	}
+	if t.after > 0 {
+		text += fmt.Sprintf(", and asks for a pause of %v", t.after)
+	}
 	return text
 }
 

@@ -134,7 +134,7 @@ func TestBlind(t *testing.T) {
 		}, failure.CheckpointStoreFailed, []string{"rate limit", "run again later"}},
 		"too many at once": {func(w *world, _ *Options) {
 			w.on("ListRunArtifacts", -1, fault{answer: standin.SecondaryRateLimited(time.Hour)})
-		}, failure.CheckpointStoreFailed, []string{"rate limit", "at the last of 5 tries", "run again later"}},
+		}, failure.CheckpointStoreFailed, []string{"rate limit", "asks for a pause of 1h0m0s", "run again later"}},
 		"not well": {func(w *world, _ *Options) {
 			w.on("ListRunArtifacts", -1, fault{answer: standin.Status(http.StatusBadGateway, "")})
 		}, failure.CheckpointStoreFailed, []string{"HTTP 502 (Bad Gateway), at the last of 5 tries", "https://www.githubstatus.com"}},

@@ -39,7 +39,8 @@ func (p pace) do(ctx context.Context, doing string, try func(context.Context) *t
 		// A later try may be refused because of what an earlier one did.
 		unsure = unsure || t.unsure()
 		t.doing, t.tries, t.mayBeDone = doing, n, unsure
-		if n == p.tries || !t.temporary() {
+		// Who asks for a longer pause than there is time for would refuse until then.
+		if n == p.tries || !t.temporary() || t.after > p.most {
 			return t
 		}
 		p.sleep(ctx, p.pause(n, t.after))
@@ -56,7 +57,7 @@ func (p pace) once(ctx context.Context, try func(context.Context) *trouble) *tro
 // 0 when it did not.
 func (p pace) pause(tries int, asked time.Duration) time.Duration {
 	if asked > 0 {
-		return min(asked, p.most)
+		return asked
 	}
 	pause := p.first
 	for range tries - 1 {
