@@ -43,6 +43,7 @@ type fake struct {
 	secrets  []string // the signatures that it gave out
 	camel    bool
 	told     told
+	alarm    alarm
 	closing  chan struct{}
 }
 

@@ -122,7 +122,41 @@ func (f *fake) open(o Options) *Store {
 		f.t.Fatal(err)
 	}
 	s.service.pause, s.service.most = time.Millisecond, time.Millisecond
+	s.service.after = f.alarm.after
 	return s
+}
+
+// alarm stands for the clock: what waits for it is told by tests that time is up.
+type alarm struct {
+	mu      sync.Mutex
+	waiting map[*func()]bool
+}
+
+func (a *alarm) after(_ time.Duration, f func()) func() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.waiting == nil {
+		a.waiting = map[*func()]bool{}
+	}
+	a.waiting[&f] = true
+	return func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		was := a.waiting[&f]
+		delete(a.waiting, &f)
+		return was
+	}
+}
+
+// ring tells everything that waits.
+func (a *alarm) ring() {
+	a.mu.Lock()
+	waiting := a.waiting
+	a.waiting = nil
+	a.mu.Unlock()
+	for f := range waiting {
+		(*f)()
+	}
 }
 
 const job = "fdai-inventory-0123456789abcdef"

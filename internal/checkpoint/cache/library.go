@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"sync"
-	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	actionscache "github.com/tonistiigi/go-actions-cache"
@@ -27,7 +26,7 @@ func guard[T any](ctx context.Context, call func() (T, error)) (T, error) {
 		defer func() {
 			if p := recover(); p != nil {
 				// What it says may have an address in it, or a header.
-				r.err = &problem{what: fmt.Sprintf("the client of the cache panicked (%T): it got an answer that it does not expect", p), fix: fixOther}
+				r.err = &problem{what: "the client of the cache panicked, at an answer that it does not expect", fix: fixOther}
 			}
 			done <- r
 		}()
@@ -65,7 +64,7 @@ func (s *Store) load(ctx context.Context, key string) (*entry, error) {
 func (s *Store) save(ctx context.Context, key string, data []byte) (reached stage, err error) {
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	p := &progress{limit: s.upload, cancel: cancel}
+	p := &progress{cancel: cancel, after: func(f func()) func() bool { return s.service.after(s.upload, f) }}
 	defer p.end()
 	_, err = guard(within, func() (struct{}, error) {
 		return struct{}{}, s.cache.Save(context.WithValue(within, progressKey{}, p), key, actionscache.NewBlob(data))
@@ -134,13 +133,13 @@ const (
 // progress follows a save through its calls. Its upload goes past the service, so it
 // is ended from here when it takes too long.
 type progress struct {
-	limit  time.Duration
 	cancel context.CancelCauseFunc
+	after  func(func()) (stop func() bool)
 
 	mu    sync.Mutex
 	stage stage
 	host  string
-	timer *time.Timer
+	stop  func() bool
 }
 
 type progressKey struct{}
@@ -151,7 +150,7 @@ func progressOf(ctx context.Context) *progress {
 	if p, ok := ctx.Value(progressKey{}).(*progress); ok {
 		return p
 	}
-	return &progress{cancel: func(error) {}}
+	return &progress{cancel: func(error) {}, after: func(func()) func() bool { return func() bool { return true } }}
 }
 
 // reserved says that the key was had, and where its content goes: in v1 to the
@@ -163,9 +162,7 @@ func (p *progress) reserved(signed, service string) {
 	if u, err := url.Parse(signed); err == nil && signed != "" {
 		p.host = u.Host
 	}
-	if p.limit > 0 {
-		p.timer = time.AfterFunc(p.limit, func() { p.cancel(errSlow) })
-	}
+	p.stop = p.after(func() { p.cancel(errSlow) })
 }
 
 // finalizing says that the upload is done.
@@ -179,8 +176,8 @@ func (p *progress) finalizing() {
 func (p *progress) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.timer != nil {
-		p.timer.Stop()
+	if p.stop != nil {
+		p.stop()
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -53,13 +54,19 @@ func lostStatus(w http.ResponseWriter, r *http.Request, do http.HandlerFunc) {
 func cut(w http.ResponseWriter, r *http.Request, do http.HandlerFunc) {
 	rec := httptest.NewRecorder()
 	do(rec, r)
-	w.Header().Set("Content-Length", fmt.Sprint(rec.Body.Len()+1))
+	w.Header().Set("Content-Length", strconv.Itoa(rec.Body.Len()+1))
 	w.WriteHeader(rec.Code)
 	_, _ = w.Write(rec.Body.Bytes()[:rec.Body.Len()/2])
 }
 
-// hang never answers, hangAfter after it took effect.
-func (f *fake) hang(_ http.ResponseWriter, r *http.Request, _ http.HandlerFunc) {
+// hang never answers, so that the time for it is up; hangAfter after it took effect.
+func (f *fake) hang(w http.ResponseWriter, r *http.Request, do http.HandlerFunc) {
+	f.alarm.ring()
+	f.silent(w, r, do)
+}
+
+// silent never answers.
+func (f *fake) silent(_ http.ResponseWriter, r *http.Request, _ http.HandlerFunc) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	select {
 	case <-r.Context().Done():
@@ -105,12 +112,12 @@ func (f *fake) named(name string, crash context.CancelCauseFunc) fault {
 	case "hang after":
 		return f.hangAfter
 	case "crash before":
-		return func(w http.ResponseWriter, r *http.Request, do http.HandlerFunc) { crash(errCrash); f.hang(w, r, do) }
+		return func(w http.ResponseWriter, r *http.Request, do http.HandlerFunc) { crash(errCrash); f.silent(w, r, do) }
 	case "crash after":
 		return func(w http.ResponseWriter, r *http.Request, do http.HandlerFunc) {
 			do(httptest.NewRecorder(), r)
 			crash(errCrash)
-			f.hang(w, r, do)
+			f.silent(w, r, do)
 		}
 	}
 	panic(name)
@@ -177,13 +184,21 @@ func runSchedule(t *testing.T, s schedule) {
 			return nil
 		}
 		store.service.pause, store.service.most = time.Millisecond, time.Millisecond
-		store.service.limit, store.upload = 500*time.Millisecond, 500*time.Millisecond
+		store.service.after = f.alarm.after
 		return store
 	}
 	ctx, crash := context.WithCancelCause(t.Context())
 	defer crash(nil)
 	for _, x := range s.faults {
-		f.on(x[0], f.named(x[1], crash))
+		answer := f.named(x[1], crash)
+		if s.version == "v2" && x[0] == opUpload {
+			// The library goes on trying, after 10 s and more, until its time is up.
+			answer = func(w http.ResponseWriter, r *http.Request, do http.HandlerFunc) {
+				f.named(x[1], crash)(w, r, do)
+				f.alarm.ring()
+			}
+		}
+		f.on(x[0], answer)
 	}
 	first := open(1)
 	err := first.Write(ctx, job, intent("a")...)
@@ -191,7 +206,7 @@ func runSchedule(t *testing.T, s schedule) {
 		// Storing it again does what a lost answer has the caller do.
 		err = first.Write(ctx, job, intent("a")...)
 	}
-	checkError(t, f, s, ctx, err)
+	checkError(ctx, t, f, s, err)
 	stored := err == nil
 	f.calm()
 
@@ -211,7 +226,7 @@ func runSchedule(t *testing.T, s schedule) {
 }
 
 // checkError checks the form of an error: the end of ctx, or a coded failure.
-func checkError(t *testing.T, f *fake, s schedule, ctx context.Context, err error) {
+func checkError(ctx context.Context, t *testing.T, f *fake, s schedule, err error) {
 	switch {
 	case err == nil:
 		return
@@ -256,14 +271,13 @@ func TestReadMatrix(t *testing.T) {
 						if err := s.Write(t.Context(), job, intent("a")...); err != nil {
 							t.Fatal(err)
 						}
-						s.service.limit, s.service.tries = 300*time.Millisecond, 2
 						ctx, crash := context.WithCancelCause(t.Context())
 						defer crash(nil)
 						for range times {
 							f.on(op, f.named(name, crash))
 						}
 						found, err := s.Read(ctx, job)
-						checkError(t, f, schedule{}, ctx, err)
+						checkError(ctx, t, f, schedule{}, err)
 						good := slices.ContainsFunc(found.Copies, func(c checkpoint.Copy) bool { return c.Step == checkpoint.Intent && c.Err == nil })
 						bad := slices.ContainsFunc(found.Copies, func(c checkpoint.Copy) bool { return c.Step == checkpoint.Intent && c.Err != nil })
 						crashed := strings.HasPrefix(name, "crash")

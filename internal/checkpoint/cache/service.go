@@ -36,6 +36,8 @@ type service struct {
 	pause, most time.Duration
 	// random returns a duration from 0 to the given one.
 	random func(time.Duration) time.Duration
+	// after is [time.AfterFunc], and returns how to stop it.
+	after func(time.Duration, func()) (stop func() bool)
 }
 
 func newService(client *network.Client, base *url.URL, v2 bool, hidden *hidden, notify func(string)) *service {
@@ -47,6 +49,7 @@ func newService(client *network.Client, base *url.URL, v2 bool, hidden *hidden, 
 		tries: 4, limit: 15 * time.Second,
 		pause: time.Second, most: 20 * time.Second,
 		random: func(d time.Duration) time.Duration { return rand.N(d + 1) }, //nolint:gosec // nobody gains by guessing a pause
+		after:  func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop },
 	}
 }
 
@@ -150,11 +153,17 @@ func (s *service) repeat(ctx context.Context, host string, ask func(context.Cont
 }
 
 // once asks one time, within the limit. The time that is up then is nobody's
-// deadline, so the error is told apart from that of ctx by the caller.
+// deadline: the error has nothing of ctx.
 func (s *service) once(ctx context.Context, ask func(context.Context) ([]byte, error)) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.limit)
+	within, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return ask(ctx)
+	stop := s.after(s.limit, cancel)
+	defer stop()
+	answer, err := ask(within)
+	if _, understood := errors.AsType[*problem](err); err != nil && !understood && within.Err() != nil {
+		err = context.DeadlineExceeded
+	}
+	return answer, err
 }
 
 // ask sends one request and reads its answer.
