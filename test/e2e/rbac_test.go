@@ -8,9 +8,9 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/test/e2e/harness"
 )
 
-// limited makes the scenario act as a user who has the usual Role but for one
-// verb on one resource; "" leaves nothing out.
-func (s *scene) limited(without string) {
+// limited makes the scenario act as a user who has the usual Role but for some
+// verbs on resources.
+func (s *scene) limited(without ...string) {
 	s.t.Helper()
 	if err := s.ActAs(s.t.Context(), harness.LimitedNamespace, s.Name); err != nil {
 		s.t.Fatal(err)
@@ -20,7 +20,7 @@ func (s *scene) limited(without string) {
 	for _, rule := range role["rules"].([]any) {
 		resource := harness.Member(rule, "resources").([]any)[0].(string)
 		verbs := slices.DeleteFunc(harness.Member(rule, "verbs").([]any), func(verb any) bool {
-			return verb.(string)+" "+resource == without
+			return slices.Contains(without, verb.(string)+" "+resource)
 		})
 		rule.(map[string]any)["verbs"] = verbs
 	}

@@ -52,7 +52,7 @@ func TestStoresDownBeforeTheIntent(t *testing.T) {
 				s.signed()
 			}
 			up := s.down()
-			s.Inputs["timeout"] = "20s"
+			s.Inputs["timeout"] = "8s"
 			e := s.run()
 			name, _, _ := strings.Cut(at.stores, ",")
 			s.expect(e, want{
@@ -80,7 +80,7 @@ func TestStoresIntentThatIsNotStored(t *testing.T) {
 			for _, server := range s.services() {
 				server.On(standin.Operation(operation), -1, standin.HTML(http.StatusServiceUnavailable))
 			}
-			s.Inputs["timeout"] = "15s"
+			s.Inputs["timeout"] = "8s"
 			s.expect(s.run(), want{
 				outcome: "refused", reason: "checkpoint-store-failed", records: asPrepared, created: 0, stored: is("false"),
 				says: []string{"checkpoint store artifact"},
@@ -172,45 +172,50 @@ func TestStoresRecoverBeforeTheEnd(t *testing.T) {
 }
 
 // TestStoresNamesTaken: the names that a run would use are taken in its own
-// attempt: by an upload that was never finalized, by something that is no record,
-// by another job that ran the same.
+// attempt, which is no failure of the run.
 func TestStoresNamesTaken(t *testing.T) {
 	t.Parallel()
-	for name, take := range map[string]func(s *scene, artifact string) error{
-		"reserved and never finalized": func(s *scene, artifact string) error {
-			s.Stores.ReserveArtifact(s.Stores.Attempt(), artifact)
-			return nil
-		},
-		"record that expired": func(s *scene, artifact string) error {
-			row, err := s.Stores.ForgeArtifact(s.Stores.Attempt(), artifact, []byte("gone"))
-			s.Stores.ExpireArtifact(row.ID)
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := keep(t, harness.Template{}, "artifact")
-			job := s.planned()
-			for _, step := range []string{"dispatch-intent", "dispatched", "terminal"} {
-				if err := take(s, job+"."+step+".1"); err != nil {
-					t.Fatal(err)
-				}
+	steps := []string{"dispatch-intent", "dispatched", "terminal"}
+	// By uploads that were never finalized: names are held by them for good.
+	t.Run("never-finalized", func(t *testing.T) {
+		t.Parallel()
+		s := keep(t, harness.Template{}, "artifact")
+		job := s.planned()
+		for _, step := range steps {
+			s.Stores.ReserveArtifact(s.Stores.Attempt(), job+"."+step+".1")
+		}
+		e := s.run()
+		s.expect(e, want{outcome: "succeeded", dispatched: true, records: asTerminal, created: 1, stored: is("true")})
+		if e.Outputs["job-name"] != job {
+			t.Fatalf("the Job is %s, the names were those of %s", e.Outputs["job-name"], job)
+		}
+		have := e.Outputs["checkpoint-artifacts"]
+		for _, step := range steps {
+			if !strings.Contains(have, `"name":"`+job+"."+step+`.1.2"`) {
+				t.Errorf("the artifacts of the run are %s", have)
 			}
-			e := s.run()
-			s.expect(e, want{outcome: "succeeded", dispatched: true, records: asTerminal, created: 1, stored: is("true")})
-			if e.Outputs["job-name"] != job {
-				t.Fatalf("the Job is %s, the names were those of %s", e.Outputs["job-name"], job)
-			}
-			have := e.Outputs["checkpoint-artifacts"]
-			for _, step := range []string{"dispatch-intent", "dispatched", "terminal"} {
-				if !strings.Contains(have, `"name":"`+job+"."+step+`.1.2"`) {
-					t.Errorf("the artifacts of the run are %s", have)
-				}
-			}
-			s.rerun(standin.RerunAll)
-			s.expect(s.run(), want{outcome: "succeeded", resumed: true, records: asReplayed, created: 1, stored: is("true"), resumedFrom: is("artifact, attempt 1")})
-		})
-	}
+		}
+		s.rerun(standin.RerunAll)
+		s.expect(s.run(), want{outcome: "succeeded", resumed: true, records: asReplayed, created: 1, stored: is("true"), resumedFrom: is("artifact, attempt 1")})
+	})
+	// By another job of the attempt, whose runner was lost.
+	t.Run("by-another-job", func(t *testing.T) {
+		t.Parallel()
+		s := keep(t, harness.Template{}, "artifact")
+		s.args("sleep 2s")
+		run := s.start()
+		job := run.job()
+		run.until("waiting for Job")
+		s.storedStep(job, "dispatched")
+		run.kill()
+		s.In(s.Stores.NextJob())
+		s.elsewhere()
+		s.expect(s.run(), want{outcome: "succeeded", resumed: true, records: asTerminal, created: 1, stored: is("true"), resumedFrom: is("artifact, attempt 1")})
+		want := []string{job + ".dispatch-intent.1", job + ".dispatched.1", job + ".terminal.1"}
+		if have := s.artifacts(); !slices.Equal(have, want) {
+			t.Errorf("the artifacts are %q, want %q", have, want)
+		}
+	})
 }
 
 // planned returns the name of the Job that the scenario would create, and leaves
@@ -407,24 +412,27 @@ func TestStoresCleanupWaitsForTheEnd(t *testing.T) {
 	}
 }
 
-// TestStoresConfigMapsAreDenied: without the verbs on ConfigMaps nothing is dispatched,
-// and the Role that is printed is enough.
+// TestStoresConfigMapsAreDenied: without the verbs on ConfigMaps nothing is
+// dispatched, and the Role that is printed is enough.
 func TestStoresConfigMapsAreDenied(t *testing.T) {
 	t.Parallel()
-	for _, without := range []string{"list configmaps", "create configmaps"} {
-		t.Run(label(without), func(t *testing.T) {
+	for name, c := range map[string]struct {
+		without []string
+		records []string
+	}{
+		"read":   {[]string{"get configmaps", "list configmaps"}, nil},
+		"create": {[]string{"create configmaps"}, asPrepared},
+	} {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := keep(t, harness.Template{}, "cluster")
-			s.limited(without)
+			s.limited(c.without...)
 			e := s.run()
-			w := want{
-				outcome: "refused", reason: "permission-denied", created: 0,
-				says: []string{"checkpoint store cluster", "cannot " + strings.Fields(without)[0] + " resource \"configmaps\"", s.User, "Apply the Role that is printed in the log"},
-			}
-			if without == "create configmaps" {
-				w.records = asPrepared
-			}
-			s.expect(e, w)
+			verb, _, _ := strings.Cut(c.without[0], " ")
+			s.expect(e, want{
+				outcome: "refused", reason: "permission-denied", created: 0, records: c.records,
+				says: []string{"checkpoint store cluster", "cannot " + verb + " resource \"configmaps\"", s.User, "Apply the Role that is printed in the log"},
+			})
 			s.dispatchedNothing()
 			if printed := printedRole(t, e); printed != roleText {
 				t.Errorf("the Role that was printed is\n%s\nwant\n%s", printed, roleText)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -145,19 +144,22 @@ func latency(ctx context.Context, t *tree) ([]line, error) {
 }
 
 // latencyLines takes the benchmark's figures that are about signing in.
-func latencyLines(b []byte) ([]line, error) {
+func latencyLines(b []byte) ([]line, error) { return figureLines(b, "sign_in") }
+
+// figureLines takes the benchmark's figures whose names begin so.
+func figureLines(b []byte, prefix string) ([]line, error) {
 	var r benchResult
 	if err := json.Unmarshal(b, &r); err != nil {
 		return nil, fmt.Errorf("the benchmark's file cannot be read: %w", err)
 	}
 	var lines []line
 	for _, f := range r.Figures {
-		if !strings.HasPrefix(f.Name, "sign_in") {
+		if !strings.HasPrefix(f.Name, prefix) {
 			continue
 		}
 		l := line{ok: true, figure: f.Title, value: fmt.Sprintf("%.2f %s", f.Action.Value, f.Unit), goal: "measured"}
 		if f.Ratio != nil {
-			l.value += fmt.Sprintf(", %.2f of kubectl's with kubelogin", *f.Ratio)
+			l.value += fmt.Sprintf(", %.2f of %s", *f.Ratio, beside(f.Name))
 		}
 		if f.Goal != nil {
 			l.ok, l.goal = f.Goal.Met, f.Goal.Text
@@ -165,7 +167,15 @@ func latencyLines(b []byte) ([]line, error) {
 		lines = append(lines, l)
 	}
 	if len(lines) == 0 {
-		return nil, errors.New("the benchmark says nothing of signing in")
+		return nil, fmt.Errorf("the benchmark has no figure %s…", prefix)
 	}
 	return lines, nil
+}
+
+// beside is what a figure is compared with.
+func beside(figure string) string {
+	if strings.HasPrefix(figure, "stores_") {
+		return "that without stores"
+	}
+	return "kubectl's with kubelogin"
 }

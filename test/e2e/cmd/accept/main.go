@@ -5,6 +5,8 @@
 //     better part of an hour on two processors.
 //   - credentials: the way from a workflow's id token to the API server. It runs
 //     what is about that, and takes some minutes.
+//   - stores: records that outlive the runner. It loses runners in every way there
+//     is and runs again, and plays the crash matrix over the stores in full.
 //
 // -only=NAME,NAME runs some of a suite's checks, for development; the exit status
 // then says nothing of the rest.
@@ -55,6 +57,13 @@ var suites = map[string][]check{
 		{"failures", failures},
 		{"chain", chain},
 		{"latency", latency},
+	},
+	"stores": {
+		{"units", storeUnits},
+		{"peers", peers},
+		{"rerun", rerun},
+		{"latency", storeLatency},
+		{"matrix", storeMatrix},
 	},
 }
 

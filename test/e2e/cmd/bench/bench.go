@@ -77,6 +77,14 @@ func measure(ctx context.Context, o options, log io.Writer) (result Result, err 
 		}
 		figures = append(figures, found.figures()...)
 	}
+	if b.has(stores) {
+		b.say("storing records, %d times", b.n)
+		found, err := b.storing(ctx)
+		if err != nil {
+			return result, err
+		}
+		figures = append(figures, found.figures()...)
+	}
 	b.environment.LoadAfter = load()
 	return Result{
 		Schema: Schema, Measured: time.Now().UTC().Truncate(time.Second), Environment: b.environment,

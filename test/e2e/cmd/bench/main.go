@@ -11,6 +11,9 @@
 // of the action, from the id token on, and of kubectl with kubelogin, which is
 // given a kubeconfig and an id token and so has less to do.
 //
+// Of stores for records, the way to the create of a Job is measured and the requests
+// of a whole run, beside the action without stores.
+//
 // With BENCH_OUT=FILE the result is also written as JSON; see [Result].
 package main
 
@@ -47,7 +50,10 @@ type options struct {
 const (
 	execution   = "execution"
 	credentials = "credentials"
+	stores      = "stores"
 )
+
+var allParts = []string{execution, credentials, stores}
 
 func (o options) has(part string) bool { return slices.Contains(o.parts, part) }
 
@@ -99,14 +105,14 @@ func parse(args []string, getenv func(string) string, stderr io.Writer) (options
 	flags.BoolVar(&o.check, "check", false, "exit with 1 unless every goal is met")
 	flags.StringVar(&o.kubectl, "kubectl", "", "`path` of the kubectl to compare with (default: built, of the test cluster's version)")
 	flags.StringVar(&o.kubelogin, "kubelogin", "", "`path` of the kubelogin to compare with (default: built, of the version of its module)")
-	parts := flags.String("parts", execution+","+credentials, "`what` is measured: running Jobs, and signing in to Azure")
+	parts := flags.String("parts", strings.Join(allParts, ","), "`what` is measured: running Jobs, signing in to Azure, and stores for records")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	o.parts = strings.Split(*parts, ",")
 	for _, part := range o.parts {
-		if part != execution && part != credentials {
-			_, _ = fmt.Fprintf(stderr, "bench: there is no part %q, there are %s and %s\n", part, execution, credentials)
+		if !slices.Contains(allParts, part) {
+			_, _ = fmt.Fprintf(stderr, "bench: there is no part %q, there are %s\n", part, strings.Join(allParts, ", "))
 			return o, errors.New("wrong arguments")
 		}
 	}

@@ -40,6 +40,7 @@ create+wait   kubectl create job --from=cronjob/x, kubectl wait --for=condition=
               recorded, a re-run creates another Job, and a Job that fails keeps it waiting.
 sign-in       in the column of kubectl: kubectl get cronjob with kubelogin (workloadidentity), which is given a
               kubeconfig and an id token; the action gets both itself.
+stores        in the column of kubectl: the action with its records in the work folder alone.
 `)
 	if r.Met {
 		b.WriteString("\nAll goals are met.\n")
