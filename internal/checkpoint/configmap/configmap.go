@@ -61,6 +61,9 @@ type Store struct {
 
 	mu    sync.Mutex
 	known map[string]*known // by execution
+	// ahead is how far this machine's clock is ahead of the server's, as far as that
+	// is known.
+	ahead time.Duration
 
 	tellMu sync.Mutex
 	told   map[string]bool

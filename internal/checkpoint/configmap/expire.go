@@ -26,7 +26,7 @@ func (s *Store) Expire(ctx context.Context) {
 	for range maxPages {
 		var page []contract.Object
 		var next string
-		err := s.begin(ctx).do(func(ctx context.Context) (err error) {
+		err := s.begin(ctx).do(readTime, func(ctx context.Context) (err error) {
 			page, next, err = s.API.ConfigMaps(ctx, s.Namespace, s.selector(), from)
 			return err
 		})
@@ -72,12 +72,32 @@ func (s *Store) expired(object contract.Object) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known[execution] == nil && s.Now().After(at.Add(skew))
+	return s.known[execution] == nil && s.Now().Add(-s.ahead).After(at.Add(skew))
+}
+
+// compare learns from what the server answered to a write how far this machine's
+// clock is ahead of the server's, which is in each object: what a clock says that is
+// years ahead must not cost the records of all others.
+func (s *Store) compare(stored contract.Object) {
+	latest := metaText(stored, "creationTimestamp")
+	fields, _ := under(stored, "metadata")["managedFields"].([]any)
+	for _, field := range fields {
+		entry, _ := field.(map[string]any)
+		// They are all in UTC and of one form.
+		// https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+		text, _ := entry["time"].(string)
+		latest = max(latest, text)
+	}
+	if at, err := time.Parse(time.RFC3339, latest); err == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.ahead = max(0, s.Now().Sub(at))
+	}
 }
 
 // remove deletes a ConfigMap in the state that it was seen in.
 func (s *Store) remove(ctx context.Context, object contract.Object) error {
-	err := s.begin(ctx).do(func(ctx context.Context) error {
+	err := s.begin(ctx).do(writeTime, func(ctx context.Context) error {
 		return s.API.DeleteConfigMap(ctx, s.Namespace, metaText(object, "name"), metaText(object, "uid"), metaText(object, "resourceVersion"))
 	})
 	switch kindOf(err) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
 )
 
@@ -73,6 +74,7 @@ func TestWhatExpires(t *testing.T) {
 		_ = s.store.Write(t.Context(), "written", intent("a")...)
 		s.fault = nil
 		s.requests()
+		s.unselective = true
 		s.store.Expire(t.Context())
 		if diff := cmp.Diff("bare broken "+testExecution+" fresh just-gone number other-job read stranger theirs unexpiring written", s.left()); diff != "" {
 			t.Errorf("left (-want +have)\n%s", diff)
@@ -157,4 +159,30 @@ func TestExpiryIsBounded(t *testing.T) {
 			t.Errorf("left: %s", left)
 		}
 	})
+}
+
+// A clock that is far ahead of the server's must not cost the records of others.
+func TestExpiryWithAClockThatIsAhead(t *testing.T) {
+	t.Parallel()
+	for _, follows := range []bool{false, true} {
+		bubble(t, func(t *testing.T, s *scene) {
+			s.expiring("fresh", time.Hour, nil)
+			s.expiring("gone", -time.Hour, nil)
+			store := s.another(func(o *Options) { o.Now = func() time.Time { return time.Now().Add(100 * 24 * time.Hour) } })
+			if follows {
+				// An update tells it too.
+				s.write(intent("a")...)
+				time.Sleep(30 * time.Second)
+				if err := store.Write(t.Context(), testExecution, document(checkpoint.Dispatched, "a")); err != nil {
+					t.Fatal(err)
+				}
+			} else if err := store.Write(t.Context(), testExecution, intent("a")...); err != nil {
+				t.Fatal(err)
+			}
+			store.Expire(t.Context())
+			if left := s.left(); left != testExecution+" fresh" {
+				t.Errorf("left: %s", left)
+			}
+		})
+	}
 }

@@ -3,7 +3,6 @@ package configmap
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
@@ -33,8 +33,10 @@ type fake struct {
 	faulty int
 	// admit changes what is created or updated before it is stored.
 	admit func(verb string, object contract.Object)
-	// pageSize is that of lists; 0 is all.
-	pageSize int
+	// pageSize is that of lists; 0 is all. unselective ones have what was not asked
+	// for too.
+	pageSize    int
+	unselective bool
 }
 
 // fault is how a call goes wrong: err instead of an answer, before the call takes
@@ -46,29 +48,6 @@ type fault struct {
 
 func newFake(t testing.TB) *fake {
 	return &fake{t: t, objects: map[string]json.RawMessage{}}
-}
-
-// callError is an error as the client makes it.
-func callError(verb, name string, kind oneshot.Kind, status int, reason, text string) error {
-	return &oneshot.CallError{
-		Verb: verb, Resource: "configmaps", Namespace: testNamespace, Name: name,
-		Kind: kind, Status: status, Reason: reason, Err: errors.New(text),
-	}
-}
-
-func denied(verb string) error {
-	return callError(verb, "", oneshot.Denied, http.StatusForbidden, "Forbidden",
-		fmt.Sprintf(`configmaps is forbidden: User "dev" cannot %s resource "configmaps" in API group "" in the namespace %q`, verb, testNamespace))
-}
-
-func unavailable(verb string) error {
-	return callError(verb, "", oneshot.Unavailable, http.StatusServiceUnavailable, "", "upstream connect error")
-}
-
-// hang answers when the caller has given up.
-func hang(ctx context.Context, verb string) error {
-	<-ctx.Done()
-	return fmt.Errorf("could not %s configmaps: %w", verb, context.Cause(ctx))
 }
 
 // call does what all calls have in common.
@@ -115,7 +94,7 @@ func (f *fake) ConfigMaps(ctx context.Context, namespace, labelSelector, from st
 			if err != nil {
 				return nil, err
 			}
-			if name <= from || !selected(object, labelSelector) {
+			if name <= from || !f.unselective && !selected(object, labelSelector) {
 				continue
 			}
 			if f.pageSize > 0 && len(page) == f.pageSize {
@@ -153,7 +132,8 @@ func (f *fake) CreateConfigMap(ctx context.Context, namespace string, object con
 		}
 		f.version++
 		object = f.parse(f.marshal(object))
-		member(object, "metadata")["uid"] = "uid-" + strconv.Itoa(f.version)
+		metadata := member(object, "metadata")
+		metadata["uid"], metadata["creationTimestamp"] = "uid-"+strconv.Itoa(f.version), time.Now().UTC().Format(time.RFC3339)
 		return f.store("create", object)
 	})
 }
@@ -229,7 +209,7 @@ func (f *fake) store(verb string, object contract.Object) (contract.Object, erro
 	f.version++
 	metadata := member(object, "metadata")
 	metadata["resourceVersion"] = strconv.Itoa(f.version)
-	metadata["managedFields"] = []any{map[string]any{"manager": "aks-oneshot"}}
+	metadata["managedFields"] = []any{map[string]any{"manager": "aks-oneshot", "time": time.Now().UTC().Format(time.RFC3339)}}
 	f.objects[name] = f.marshal(object)
 	return f.parse(f.objects[name]), nil
 }

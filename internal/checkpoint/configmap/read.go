@@ -47,7 +47,7 @@ func (s *Store) Read(ctx context.Context, execution string) (checkpoint.Found, e
 func (s *Store) get(p *patience, execution string) (contract.Object, error) {
 	s.unasked(execution)
 	var object contract.Object
-	err := p.do(func(ctx context.Context) (err error) {
+	err := p.do(readTime, func(ctx context.Context) (err error) {
 		object, err = s.API.ConfigMap(ctx, s.Namespace, nameOf(execution))
 		return err
 	})
@@ -81,14 +81,15 @@ func (s *Store) list(ctx context.Context) *listing {
 	l := &listing{began: time.Now(), done: make(chan struct{}), names: map[string]bool{}}
 	go func() {
 		defer close(l.done)
-		ctx, cancel := context.WithTimeoutCause(ctx, requestTime, errSilent)
-		defer cancel()
-		page, next, err := s.API.ConfigMaps(ctx, s.Namespace, s.selector(), "")
-		for _, object := range page {
-			l.names[metaText(object, "name")] = true
-		}
 		// Why it failed is of no interest: a Read asks for itself then, and tells.
-		l.whole = err == nil && next == ""
+		_ = try(ctx, readTime, func(ctx context.Context) error {
+			page, next, err := s.API.ConfigMaps(ctx, s.Namespace, s.selector(), "")
+			for _, object := range page {
+				l.names[metaText(object, "name")] = true
+			}
+			l.whole = err == nil && next == ""
+			return err
+		})
 	}()
 	return l
 }

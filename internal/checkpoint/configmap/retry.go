@@ -10,9 +10,11 @@ import (
 )
 
 const (
-	// requestTime is what one request gets: an API server that has not answered by
-	// then is asked again, on another connection if need be.
-	requestTime = 15 * time.Second
+	// readTime and writeTime are what one request gets: an API server that has not
+	// answered by then is asked again, on another connection if need be. A write has
+	// to get through admission webhooks, each of which may take 30 seconds.
+	// https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#timeouts
+	readTime, writeTime = 15 * time.Second, 35 * time.Second
 	// enough is how long a Read or a Write goes on trying.
 	enough = time.Minute
 	// The pauses between tries double from the first to the longest.
@@ -24,7 +26,7 @@ const (
 )
 
 // errSilent is why a request ended that got no answer in time.
-var errSilent = fmt.Errorf("no answer in %s", requestTime)
+var errSilent = errors.New("no answer in the time that a request gets here")
 
 // patience is what one Read or Write has, for all its requests.
 type patience struct {
@@ -38,12 +40,12 @@ func (s *Store) begin(ctx context.Context) *patience {
 	return &patience{ctx: ctx, began: time.Now(), pause: firstPause}
 }
 
-// do sends a request, again while it may yet succeed and there is patience left. It
+// do sends a request, which gets the limited time, and again while it may yet succeed and there is patience left. It
 // returns nil, the answer that no repetition changes, or a [*stoppedError].
-func (p *patience) do(request func(context.Context) error) error {
+func (p *patience) do(limit time.Duration, request func(context.Context) error) error {
 	var last error
 	for tries := 1; ; tries++ {
-		err := p.try(request)
+		err := try(p.ctx, limit, request)
 		switch {
 		case err == nil:
 			return nil
@@ -72,8 +74,8 @@ func (p *patience) do(request func(context.Context) error) error {
 	}
 }
 
-func (p *patience) try(request func(context.Context) error) error {
-	ctx, cancel := context.WithTimeoutCause(p.ctx, requestTime, errSilent)
+func try(ctx context.Context, limit time.Duration, request func(context.Context) error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errSilent)
 	defer cancel()
 	return request(ctx)
 }

@@ -156,7 +156,7 @@ func (w *write) send(object contract.Object, request func(context.Context) (cont
 		return false, fmt.Errorf("it would have %d bytes of data, %d at most can be stored", size, maxData)
 	}
 	var stored contract.Object
-	err := w.p.do(func(ctx context.Context) (err error) {
+	err := w.p.do(writeTime, func(ctx context.Context) (err error) {
 		stored, err = request(ctx)
 		return err
 	})
@@ -176,12 +176,16 @@ func (w *write) send(object contract.Object, request func(context.Context) (cont
 		return false, err
 	}
 	w.saw(w.execution, stored)
+	w.compare(stored)
 	return true, w.confirm(stored)
 }
 
 // merged returns the ConfigMap with the documents in it, and whether that is a
 // change. What this Store wrote before and somebody took out comes back.
 func (w *write) merged(k known) (object contract.Object, changed bool, err error) {
+	if metaText(k.object, "deletionTimestamp") != "" {
+		return nil, false, errors.New("it is being deleted, and only waits for its finalizers")
+	}
 	object = copied(k.object)
 	for _, d := range w.documents {
 		kept, found, unreadable := documentOf(object, d.Step)
