@@ -71,10 +71,13 @@ func TestRuntimeTokensAreChecked(t *testing.T) {
 	}
 	ended := s.NextJob()
 	s.EndToken(ended.RuntimeToken)
+	s.Change(func(o *standin.StoresOptions) { o.TokenLifetime = -time.Minute })
+	old := s.NextJob()
+	s.Change(func(o *standin.StoresOptions) { o.TokenLifetime = 0 })
 	address := s.Attempt().Env()["ACTIONS_RESULTS_URL"] + "twirp/github.actions.results.api.v1.ArtifactService/ListArtifacts"
 	for name, header := range map[string]string{
 		"none": "", "another scheme": "Basic " + s.Attempt().RuntimeToken, "not a token": "Bearer x", "github's": "Bearer " + s.Attempt().Token,
-		"forged": "Bearer " + forged, "ended": "Bearer " + ended.RuntimeToken,
+		"forged": "Bearer " + forged, "ended": "Bearer " + ended.RuntimeToken, "too old": "Bearer " + old.RuntimeToken,
 	} {
 		got := do(t, s.client, http.MethodPost, address, "{}", "Authorization", header, "Content-Type", "application/json")
 		if got.Status != http.StatusUnauthorized || got.code(t) != "unauthenticated" {
@@ -275,6 +278,9 @@ func TestListsAreStaleAndInAnyOrder(t *testing.T) {
 	s.Change(func(o *standin.StoresOptions) { o.Stale = 0 })
 	for _, name := range []string{"b", "c", "d", "e", "f", "g", "h"} {
 		s.store(a, name, []byte(name))
+	}
+	if got := names(s.list(a, map[string]any{"name_filter": "d"})); got != "d" {
+		t.Errorf("of one name: %s", got)
 	}
 	if got := names(s.list(a, nil)); got != "h g f e d c b a" {
 		t.Errorf("newest first: %s", got)

@@ -37,7 +37,7 @@ func (a CacheAccess) permission() int {
 	return map[CacheAccess]int{CacheWrite: cacheRead | cacheWrite, CacheReadOnly: cacheRead, CacheWriteOnly: cacheWrite}[a]
 }
 
-// runtimeToken signs a token for six hours, as long as a job may run.
+// runtimeToken signs a token for as long as a job may run.
 func (s *Stores) runtimeToken(a Attempt) string {
 	scopes := []cacheScope{}
 	if p := s.options.Cache.permission(); p != 0 {
@@ -53,7 +53,7 @@ func (s *Stores) runtimeToken(a Attempt) string {
 	now := time.Now()
 	token, err := s.signer.sign(jwt.MapClaims{
 		"iss": "https://token.actions.githubusercontent.com", "aud": "https://github.com", "jti": uuid.NewString(), "sub": uuid.NewString(),
-		"iat": now.Unix(), "nbf": now.Add(-5 * time.Minute).Unix(), "exp": now.Add(6 * time.Hour).Unix(),
+		"iat": now.Unix(), "nbf": now.Add(min(0, s.options.TokenLifetime) - 5*time.Minute).Unix(), "exp": now.Add(s.options.TokenLifetime).Unix(),
 		"scp": "Actions.GenericRead:" + a.RunBackendID + ":" + a.JobBackendID + " Actions.Results:" + a.RunBackendID + ":" + a.JobBackendID +
 			" Actions.Runner Actions.UploadArtifacts:" + a.RunBackendID + ":" + a.JobBackendID,
 		"ac": string(access), "acsl": "10", "orch_id": a.RunBackendID + "." + a.JobBackendID, "oidc_sub": "repo:" + s.options.Owner + "/" + s.options.Repository,

@@ -1,5 +1,7 @@
 package standin
 
+import "time"
+
 // Permission is what a github token may do with `actions`.
 type Permission int
 
@@ -50,6 +52,9 @@ type StoresOptions struct {
 	ServerURL string
 	// Actions is the permission of the github tokens that attempts get from now on.
 	Actions Permission
+	// TokenLifetime is how long the runtime tokens are good that are issued from now
+	// on, six hours when zero; with a negative one they have ended already.
+	TokenLifetime time.Duration
 	// Cache is what the service allows. The tokens that are issued from now on say
 	// so too.
 	Cache CacheAccess
@@ -92,6 +97,9 @@ func (o StoresOptions) filled() StoresOptions {
 	o.ServerURL = orElse(o.ServerURL, "https://github.com")
 	if o.RetentionDays == 0 {
 		o.RetentionDays = 90
+	}
+	if o.TokenLifetime == 0 {
+		o.TokenLifetime = 6 * time.Hour
 	}
 	if o.MaxArtifacts == 0 {
 		o.MaxArtifacts = 500
