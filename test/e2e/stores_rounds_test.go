@@ -43,7 +43,7 @@ func TestStoresRounds(t *testing.T) {
 			}
 			h.round(kubernetes + "jobs")
 			s.expect(h.rest(run), want{outcome: "succeeded", dispatched: true, records: asTerminal, created: 1})
-			figure("delays added before dispatch: "+name, "%d", len(c.intent))
+			figure("delays added before dispatch by "+name, "%d", len(c.intent))
 		})
 	}
 }

@@ -167,7 +167,7 @@ func rerunLines(r *results) []line {
 		store  string
 		delays int
 	}{{"none", 0}, {"artifact", 3}, {"cluster", 1}, {"both", 4}} {
-		l := line{figure: "delays added before dispatch: " + most.store, value: "not measured", goal: fmt.Sprintf("at most %d", most.delays)}
+		l := line{figure: "delays added before dispatch by " + most.store, value: "not measured", goal: fmt.Sprintf("at most %d", most.delays)}
 		if value, ok := r.figures[l.figure]; ok {
 			l.value, l.ok = value, number(value) >= 0 && number(value) <= most.delays && r.passed(folder, "TestStoresRounds/"+most.store)
 		}
