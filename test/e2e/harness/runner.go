@@ -146,7 +146,8 @@ func (r *Run) environment(s Step) ([]string, error) {
 var workflow = map[string]string{
 	"CI": "true", "GITHUB_ACTIONS": "true", "RUNNER_OS": "Linux", "RUNNER_ARCH": "X64",
 	"RUNNER_ENVIRONMENT": "github-hosted",
-	"GITHUB_REPOSITORY":  "octo/widgets", "GITHUB_WORKFLOW": "deploy", "GITHUB_JOB": "backfill",
+	"GITHUB_SERVER_URL":  "https://github.com", "GITHUB_API_URL": "https://api.github.com",
+	"GITHUB_REPOSITORY": "octo/widgets", "GITHUB_WORKFLOW": "deploy", "GITHUB_JOB": "backfill",
 	"GITHUB_RUN_ID": "1658821493", "GITHUB_RUN_NUMBER": "3", "GITHUB_RUN_ATTEMPT": "1",
 	"GITHUB_SHA": strings.Repeat("a", 40), "GITHUB_REF": "refs/heads/main",
 	"GITHUB_EVENT_NAME": "workflow_dispatch", "GITHUB_ACTOR": "octocat",
