@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -181,6 +182,25 @@ func TestLocalAddresses(t *testing.T) {
 		if isLocal(host) != want {
 			t.Errorf("%s is local: %t", host, !want)
 		}
+	}
+}
+
+// The ways to local and to other addresses are first used at the same time.
+func TestBothWaysAtOnce(t *testing.T) {
+	t.Parallel()
+	s := serve(t, func(http.ResponseWriter, *http.Request) {}, nil)
+	p := proxy(t)
+	for range 10 {
+		c := client(t, ClientOptions{Local: true, RootCAs: trusted(), Proxy: through(t, p.URL)})
+		var wg sync.WaitGroup
+		for _, address := range []string{s.URL, "https://a.missing"} {
+			wg.Go(func() {
+				if _, err := get(t, c, address); (err == nil) != (address == s.URL) {
+					t.Errorf("%s: %v", address, err)
+				}
+			})
+		}
+		wg.Wait()
 	}
 }
 

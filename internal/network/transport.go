@@ -13,7 +13,7 @@ const maxHeader = 256 << 10
 
 // Settings are what a transport is made with. A duration of 0 is no limit.
 type Settings struct {
-	// TLS is used as it is. nil trusts the system's certificate authorities, or
+	// TLS is copied: a transport changes its own. nil trusts the system's certificate authorities, or
 	// those of SSL_CERT_FILE and SSL_CERT_DIR (crypto/x509).
 	TLS *tls.Config
 	// Proxy is as in [Proxy].
@@ -33,7 +33,7 @@ type Settings struct {
 // the server does. It asks for no compression, so that an answer can be bounded
 // while it is read, and takes at most 256 KiB of header.
 func NewTransport(s Settings) *http.Transport {
-	config := s.TLS
+	config := s.TLS.Clone()
 	if config == nil {
 		config = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
