@@ -174,7 +174,7 @@ func TestNameIsHeldByOneThatIsSlow(t *testing.T) {
 		})
 		mustRead(t, s)
 		other.Reserve(t.Context(), execution, checkpoint.Intent)
-		for w.Count("CreateArtifact") == 0 {
+		for len(w.Artifacts()) == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		err := s.Write(t.Context(), execution, intent("1")...)
