@@ -55,18 +55,24 @@ func serve(t *testing.T) server {
 	t.Cleanup(func() {
 		end()
 		cancel()
-		for answers(address) {
-			time.Sleep(time.Millisecond)
-		}
+		until(t, "act's server is gone", func() bool { return !answers(address) })
 	})
-	for !answers(address) {
-		time.Sleep(time.Millisecond)
-	}
+	until(t, "act's server is there", func() bool { return answers(address) })
 	s.url = "http://" + address + "/"
 	if err := os.MkdirAll(filepath.Join(s.runs, strconv.Itoa(run), "coverage"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// until waits until something is so, which no event tells.
+func until(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("after a minute it is still not so that %s", what)
+		}
+	}
 }
 
 func answers(address string) bool {
@@ -190,15 +196,10 @@ func TestAnIntentThatWasOnlyReservedOnActIsACopyThatCannotBeRead(t *testing.T) {
 	read(t, store)
 	store.Reserve(t.Context(), records.Execution, checkpoint.Intent)
 	file := filepath.Join(s.runs, strconv.Itoa(run), records.Execution+".dispatch-intent.1", records.Execution+".dispatch-intent.1.zip")
-	for {
-		if _, err := os.Stat(file); err == nil {
-			break
-		}
-		if t.Context().Err() != nil {
-			t.Fatal("the reservation never came")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	until(t, "the reservation is there", func() bool {
+		_, err := os.Stat(file)
+		return err == nil
+	})
 	found := read(t, s.open(t, run, 1))
 	if len(found.Copies) != 1 || found.Copies[0].Step != checkpoint.Intent || found.Copies[0].Err == nil {
 		t.Errorf("found is %+v", found)
