@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// mutation is one fault put into the engine's own source.
+// mutation is one fault put into the source.
 type mutation struct {
 	name     string
 	file     string
@@ -89,23 +89,37 @@ var mutations = []mutation{
 // TestMutations proves that the crash matrix can fail: with each mutation in
 // the source, it has to find a violation.
 func TestMutations(t *testing.T) {
-	if os.Getenv("ONESHOT_MUTANT") != "" {
-		t.Fatal("a mutant must not run the mutations")
-	}
 	for _, m := range mutations {
 		t.Run(m.name, func(t *testing.T) {
-			output := m.run(t)
-			// Which one comes first depends on which setting was faster.
-			if !strings.Contains(output, "violation: ") {
-				t.Errorf("the crash matrix found no violation:\n%s", tail(output))
-			}
+			// Which violation comes first depends on which setting was faster.
+			m.isFound(t, ".", "TestCrashMatrix", "violation: ")
 		})
 	}
 }
 
-// run builds the package with the mutation laid over the source and returns
-// what the crash matrix printed.
-func (m mutation) run(t *testing.T) string {
+// isFound builds the package at path with the mutation laid over the source, and
+// fails unless the named test of that package fails and says so.
+func (m mutation) isFound(t *testing.T, path, test, says string) {
+	t.Helper()
+	if os.Getenv("ONESHOT_MUTANT") != "" {
+		t.Fatal("a mutant must not run the mutations")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", m.overlay(t), "-run", "^"+test+"$", path)
+	cmd.Env = append(os.Environ(), "ONESHOT_MUTANT=1", "ONESHOT_MATRIX=")
+	output, err := cmd.CombinedOutput()
+	if err == nil {
+		t.Errorf("%s passed with the mutation in", test)
+	}
+	if !strings.Contains(string(output), says) {
+		t.Errorf("%s did not find %q:\n%s", test, says, tail(string(output)))
+	}
+}
+
+// overlay writes the mutated file and returns the overlay that lays it over the
+// source.
+func (m mutation) overlay(t *testing.T) string {
 	t.Helper()
 	path, err := filepath.Abs(m.file)
 	if err != nil {
@@ -119,7 +133,7 @@ func (m mutation) run(t *testing.T) string {
 		t.Fatalf("%s has the mutated text %d times, want once", m.file, n)
 	}
 	folder := t.TempDir()
-	mutant := filepath.Join(folder, m.file)
+	mutant := filepath.Join(folder, filepath.Base(m.file))
 	if err := os.WriteFile(mutant, []byte(strings.Replace(string(source), m.from, m.to, 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -127,19 +141,11 @@ func (m mutation) run(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlayFile := filepath.Join(folder, "overlay.json")
-	if err := os.WriteFile(overlayFile, overlay, 0o600); err != nil {
+	file := filepath.Join(folder, "overlay.json")
+	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-overlay", overlayFile, "-run", "^TestCrashMatrix$", ".")
-	cmd.Env = append(os.Environ(), "ONESHOT_MUTANT=1", "ONESHOT_MATRIX=")
-	output, err := cmd.CombinedOutput()
-	if err == nil {
-		t.Errorf("the crash matrix passed with the mutation in")
-	}
-	return string(output)
+	return file
 }
 
 func tail(s string) string {

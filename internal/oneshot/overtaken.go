@@ -24,26 +24,24 @@ const (
 // awaitOther returns when the Job is there that another run is about to create,
 // or did not come in the time that takes.
 func (x *execution) awaitOther(ctx context.Context) error {
-	for start := time.Now(); time.Since(start) <= otherPatience; {
-		job, err := x.readBack(ctx)
-		if err != nil {
+	for start := time.Now(); ; {
+		switch job, err := x.readBack(ctx); {
+		case err != nil:
 			return err
-		}
-		if job != nil || wait(ctx, otherPause) != nil {
-			break
+		case job != nil, time.Since(start) > otherPatience, !slept(ctx, otherPause):
+			return nil
 		}
 	}
-	return nil
 }
 
-// wait returns after d, or ctx's cause when that ends first.
-func wait(ctx context.Context, d time.Duration) error {
+// slept waits for d, and reports whether ctx lasted that long.
+func slept(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return nil
+		return true
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return false
 	}
 }

@@ -46,14 +46,18 @@ type row struct {
 	documents []checkpoint.Document
 	at        time.Time
 	by        *process
+	place     string
 	// lostBy is the run whose fault took the row away, lostAt when that was.
 	lostBy *process
-	lostAt time.Time
+	lostAt int
 	// removed says that it was cleaned up.
 	removed bool
 }
 
-func (r *row) lose(by *process) { r.lostBy, r.lostAt = by, time.Now() }
+func (r *row) lose(by *process) { r.lostBy, r.lostAt = by, by.world.tick() }
+
+// tick counts what happens: much of it does at one moment of the bubble's time.
+func (w *world) tick() int { w.ticks++; return w.ticks }
 
 // step is the step that the row is about; what came with it is before it.
 func (r *row) step() checkpoint.Step { return r.documents[len(r.documents)-1].Step }
@@ -83,7 +87,6 @@ func (pl *place) read(p *process, name string, struck faultKind) checkpoint.Foun
 	rows := pl.shown(name, p.attempt)
 	key := pl.kind.name + "/" + name
 	p.hidden[key] = nil
-	p.readAt[key] = time.Now()
 	found := checkpoint.Found{Complete: pl.kind.complete && !pl.blind(p.attempt)}
 	if pl.blind(p.attempt) {
 		found.Blind = failure.New(failure.PermissionDenied, "earlier attempts cannot be looked at").WithFix("Grant permissions: actions: read")
@@ -103,6 +106,7 @@ func (pl *place) read(p *process, name string, struck faultKind) checkpoint.Foun
 	case struck == reordered:
 		slices.Reverse(rows)
 	}
+	p.readAt[key] = p.world.tick()
 	for _, r := range rows {
 		for _, d := range r.documents {
 			c := checkpoint.Copy{Document: d, Where: string(r.step()), Attempt: r.attempt}
@@ -120,7 +124,7 @@ func (pl *place) read(p *process, name string, struck faultKind) checkpoint.Foun
 
 // write stores documents, unless the step is there: equal or not.
 func (pl *place) write(p *process, name string, documents []checkpoint.Document, struck faultKind) error {
-	written := &row{name: name, attempt: p.attempt, documents: slices.Clone(documents), at: time.Now(), by: p}
+	written := &row{name: name, place: pl.kind.name, attempt: p.attempt, documents: slices.Clone(documents), at: time.Now(), by: p}
 	for _, r := range pl.of(name) {
 		if r.step() != written.step() || pl.kind.perAttempt && r.attempt != p.attempt {
 			continue
@@ -214,6 +218,14 @@ func (s *storeSetting) places() (places []*place) {
 		places = append(places, &place{kind: kind})
 	}
 	return places
+}
+
+// secret returns the key of the setting, the zero key when it has none.
+func (s *storeSetting) secret() checkpoint.Key {
+	if s == nil || !s.key {
+		return checkpoint.Key{}
+	}
+	return must(checkpoint.NewKey("a key that has thirty-two bytes, or more"))
 }
 
 func (s *storeSetting) String() string {

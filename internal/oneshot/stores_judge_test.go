@@ -81,13 +81,18 @@ func (p *process) knowledge(name string) knowledge {
 	return k
 }
 
-// lack returns the places that do not have an intent. What is lost after a run
-// has stored it, or read it, cannot be known to that run.
+// lack returns the places that do not have the intent that the run has in its
+// work folder. What is lost after a run has stored it, or read it, cannot be known
+// to that run.
 func (w *world) lack(p *process, name string) (lack []string) {
+	own, ok := w.records(p.folder)[name][checkpoint.Intent]
+	if !ok {
+		return []string{"the work folder"}
+	}
+	want := must(p.stores.secret().Seal(name, own))
 	for _, pl := range w.places {
 		if !slices.ContainsFunc(pl.rows, func(r *row) bool {
-			return r.name == name && r.step() == checkpoint.Intent && (r.there() ||
-				r.lostBy != nil && (r.by == p || r.lostAt.After(p.readAt[pl.kind.name+"/"+name])))
+			return r.name == name && r.holds(want) && (r.there() || r.lostAfter(p))
 		}) {
 			lack = append(lack, pl.kind.name)
 		}
@@ -125,10 +130,16 @@ func (w *world) excused(p *process, name string) bool {
 	return true
 }
 
+// lostAfter reports whether a row was lost after the run had stored or seen it, so
+// that it cannot know.
+func (r *row) lostAfter(p *process) bool {
+	return r.lostBy != nil && (r.by == p || r.lostAt > p.readAt[r.place+"/"+r.name] || r.lostBy == p && strings.HasPrefix(p.fault.at, "write "))
+}
+
 // judgeStatus holds what a run says of its records in the end against what is
 // there. A run must never take a record for stored that is not; for missing it
 // may take one whose writing went wrong.
-func (p *process) judgeStatus(key checkpoint.Key) {
+func (p *process) judgeStatus() {
 	if p.dead {
 		return
 	}
@@ -157,12 +168,28 @@ func (p *process) judgeStatus(key checkpoint.Key) {
 	for _, k := range p.kept {
 		retained, ok := p.world.records(p.folder)[k.name][k.record.Step]
 		told("work-dir", k, ok && retained.Equal(k.record))
-		want := must(key.Seal(k.name, k.record))
+		want := must(p.stores.secret().Seal(k.name, k.record))
 		for _, pl := range p.world.places {
 			told(pl.kind.name, k, slices.ContainsFunc(pl.rows, func(r *row) bool {
-				return r.name == k.name && (r.there() || r.lostBy == p || r.removed) && r.holds(want)
+				return r.name == k.name && r.holds(want) && (r.there() || r.removed || r.lostAfter(p))
 			}))
 		}
+	}
+}
+
+// judgeOutcome checks that what goes wrong with a record after the create does not
+// change how a run ends, and that two runs at once end alike where there is a
+// place that decides between them. It judges first runs, which find nothing.
+func (p *process) judgeOutcome(s schedule, result Result, err error) {
+	disturbed := p.fault.kind == crashBefore || p.fault.kind == crashAfter || p.fault.kind == cancelBefore
+	step := p.fault.at[strings.LastIndex(p.fault.at, " ")+1:]
+	step, _, _ = strings.Cut(step, "#")
+	if s.race == nil && p.attempt == 1 && !disturbed && late(checkpoint.Step(step)) && s.first.removed == 0 && result.Outcome != Succeeded && result.Outcome != Failed {
+		p.note("a run that could not store a record after the create ended %s: %v", result.Outcome, err)
+	}
+	arbiter := slices.ContainsFunc(s.stores.kinds, func(k placeKind) bool { return !k.perAttempt })
+	if s.race != nil && arbiter && len(s.faults) == 0 && result.Outcome != Succeeded {
+		p.note("attempt %d of two at once, which nothing disturbed, ended %s: %v", p.attempt, result.Outcome, err)
 	}
 }
 
@@ -180,8 +207,8 @@ func judgeStores(w *world, past []*process) (broken []string) {
 			add("promise 1: %s was created twice", e.name)
 		}
 		created[e.name] = true
-		if !e.recorded[e.name][checkpoint.Intent] || len(e.lack) > 0 {
-			add("promise 2: %s was created before an intent was durable (in the work folder %v, not in %v)", e.name, e.recorded[e.name][checkpoint.Intent], e.lack)
+		if len(e.lack) > 0 {
+			add("promise 2: %s was created before its intent was durable: not in %v", e.name, e.lack)
 		}
 		if strings.Contains(e.name, "-retry-") && !endedBefore(w, e) {
 			add("promise 4: the successor %s was created before its predecessor had failed", e.name)

@@ -76,7 +76,7 @@ type sampling struct{ single, pair, race int }
 func samplingOf() sampling {
 	switch {
 	case os.Getenv("ONESHOT_MATRIX") == "full":
-		return sampling{single: 1, pair: 40, race: 1}
+		return sampling{single: 1, pair: 150, race: 5}
 	case os.Getenv("ONESHOT_MUTANT") != "":
 		return sampling{single: 1, pair: 400, race: 7}
 	case raceEnabled:
@@ -107,12 +107,16 @@ func TestStoreMatrix(t *testing.T) {
 					return calls
 				}
 				single, pair := i, i
+				calls := map[string][]string{}
+				for _, setting := range stores.playsIn() {
+					calls[setting.name] = check(schedule{setting: setting})
+				}
 				for _, setting := range stores.playsIn() {
 					every := sample.single
 					if setting.race != nil {
 						every = sample.race
 					}
-					for _, at := range check(schedule{setting: setting}) {
+					for _, at := range calls[setting.name] {
 						if !strikes(at) {
 							continue
 						}

@@ -30,7 +30,7 @@ type machine struct {
 	// hidden is the row that the last read of a place should have shown and did
 	// not; readAt is when that was. Keys are the place and the name.
 	hidden map[string]*row
-	readAt map[string]time.Time
+	readAt map[string]int
 	status composite.Status
 	// kept are the records that the run had to have everywhere in the end.
 	kept []keptRecord
@@ -84,7 +84,7 @@ func (r *race) first(s schedule, past []*process) []string {
 // and the end of the store afterwards.
 func (s schedule) runWithStores(ctx context.Context, p *process, engine *Engine, plan Plan) (Result, error) {
 	p.begin(s)
-	options := composite.Options{Folder: p, Cleanup: s.stores.cleanup}
+	options := composite.Options{Folder: p, Key: s.stores.secret(), Cleanup: s.stores.cleanup}
 	for _, place := range p.world.places {
 		var shared checkpoint.Shared = handle{p, place}
 		if place.kind.reserves {
@@ -94,9 +94,6 @@ func (s schedule) runWithStores(ctx context.Context, p *process, engine *Engine,
 			options.Arbiter = shared
 		}
 		options.Shared = append(options.Shared, shared)
-	}
-	if s.stores.key {
-		options.Key = must(checkpoint.NewKey("a key that has thirty-two bytes, or more"))
 	}
 	store := composite.New(options)
 	engine.Store = witness{store, p}
@@ -116,7 +113,8 @@ func (s schedule) runWithStores(ctx context.Context, p *process, engine *Engine,
 	if result.Resumed && status.Resumed == nil && !p.dead {
 		p.note("the run resumed and does not say from where")
 	}
-	p.judgeStatus(options.Key)
+	p.judgeStatus()
+	p.judgeOutcome(s, result, err)
 	return result, err
 }
 
@@ -131,7 +129,7 @@ func (p *process) begin(s schedule) {
 			p.before[name][step] = true
 		}
 	}
-	p.hidden, p.readAt = map[string]*row{}, map[string]time.Time{}
+	p.hidden, p.readAt = map[string]*row{}, map[string]int{}
 }
 
 // witness keeps what a run has to have stored in the end.

@@ -27,6 +27,7 @@ type world struct {
 	folders map[string]map[string]checkpoint.Records
 	// places are those that every machine can reach.
 	places []*place
+	ticks  int
 	log    []effect
 }
 
@@ -155,7 +156,7 @@ func (w *world) note(by *process, what, name string, step checkpoint.Step) {
 		}
 	}
 	e := effect{at: time.Now(), what: what, name: name, step: step, by: by, recorded: recorded}
-	if what == "create" {
+	if what == "create" && by.stores != nil {
 		e.lack, e.excused = w.lack(by, name), w.excused(by, name)
 	}
 	w.log = append(w.log, e)
@@ -220,7 +221,7 @@ func (p *process) call(ctx context.Context, what string, effect func() error) er
 
 // callStruck is call with an effect that is told what goes wrong with it.
 func (p *process) callStruck(ctx context.Context, what string, struck func(faultKind) error) error {
-	if p.latency > 0 && wait(ctx, p.latency) != nil {
+	if p.latency > 0 && !slept(ctx, p.latency) {
 		return context.Cause(ctx)
 	}
 	p.mu.Lock()

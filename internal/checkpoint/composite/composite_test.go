@@ -221,6 +221,7 @@ func TestLoad(t *testing.T) {
 		"disagreement beside an end":        {artifact: both(has(t, checkpoint.Intent, "a"), has(t, checkpoint.Terminal, "t")), cluster: has(t, checkpoint.Intent, "b"), want: []checkpoint.Step{checkpoint.Intent, checkpoint.Terminal}, healed: []checkpoint.Step{checkpoint.Terminal}},
 		"disagreement on the end":           {artifact: has(t, checkpoint.Terminal, "a"), cluster: has(t, checkpoint.Terminal, "b"), code: failure.CheckpointDiffers, fails: true},
 		"unsigned with a key":               {artifact: has(t, checkpoint.Terminal, "a"), key: key, code: failure.CheckpointDiffers, fails: true},
+		"signed with another key":           {artifact: signed(t, "another key of thirty-two bytes, or more"), key: key, code: failure.CheckpointDiffers, fails: true},
 		"nothing, and one could not look":   {artifact: func(p *place) { p.complete, p.blind = false, unsure }, cluster: func(p *place) { p.complete = false }, fails: true},
 		"nothing, and one is sure":          {artifact: func(p *place) { p.complete, p.blind = false, unsure }},
 		"something, and one could not look": {artifact: func(p *place) { p.complete, p.blind = false, unsure }, cluster: has(t, checkpoint.Intent, "a"), want: []checkpoint.Step{checkpoint.Intent}, healed: []checkpoint.Step{checkpoint.Intent}},
@@ -264,6 +265,21 @@ func has(t *testing.T, step checkpoint.Step, say string) func(*place) {
 		t.Fatal(err)
 	}
 	return func(p *place) { p.copies[step] = d }
+}
+
+// signed returns a change that puts a terminal record into a place that is signed
+// with a key.
+func signed(t *testing.T, secret string) func(*place) {
+	t.Helper()
+	key, err := checkpoint.NewKey(secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := key.Seal(job, record(t, checkpoint.Terminal, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(p *place) { p.copies[checkpoint.Terminal] = d }
 }
 
 func both(a, b func(*place)) func(*place) { return func(p *place) { a(p); b(p) } }

@@ -1,0 +1,131 @@
+package oneshot
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+const compositeFolder = "../checkpoint/composite"
+
+// storeMutations are faults in what decides over several places, each with the
+// stores over which the crash matrix has to find it.
+var storeMutations = []struct {
+	mutation
+	stores string
+}{
+	{mutation{
+		"no checkpoint in the work folder is taken for not dispatched, whatever the stores have", compositeFolder + "/load.go",
+		"found[slices.Index(s.o.Shared, place)], err = place.Read(ctx, execution)",
+		"found[slices.Index(s.o.Shared, place)] = checkpoint.Found{Complete: true}",
+	}, "artifact"},
+	{mutation{
+		"that a place could not look everywhere is ignored", compositeFolder + "/load.go",
+		"	return blind(found)\n", "	return nil\n",
+	}, "artifact without REST"},
+	{mutation{
+		"a place that cannot be read is ignored", compositeFolder + "/load.go",
+		"			problems = append(problems, inPlace(s.o.Shared[i].Name(), err))\n", "			_ = inPlace(s.o.Shared[i].Name(), err)\n",
+	}, "artifact"},
+	{mutation{
+		"a copy that cannot be read is ignored", compositeFolder + "/load.go",
+		"			v.bad[c.Step] = inPlace(name, err)\n", "",
+	}, "artifact"},
+	{mutation{
+		"an intent counts when one store has it", compositeFolder + "/intent.go",
+		"	if err := first(errs); err != nil {\n", "	if err := first(errs); err != nil && !slices.Contains(errs, nil) {\n",
+	}, "artifact+cache"},
+	{mutation{
+		"an intent of which the arbiter says nothing counts", compositeFolder + "/intent.go",
+		"		if err := writeIntent(ctx, s.o.Arbiter, execution, documents); err != nil {\n			return err\n		}\n",
+		"		if err := writeIntent(ctx, s.o.Arbiter, execution, documents); errors.Is(err, checkpoint.ErrTaken) {\n			return err\n		}\n",
+	}, "cluster"},
+	{mutation{
+		"a run that comes second goes on with its own intent", compositeFolder + "/intent.go",
+		"	case errors.Is(err, checkpoint.ErrTaken):\n		return checkpoint.Differs(execution+\".\"+string(checkpoint.Intent), \"storing the intent in the checkpoint store %s: %w\", place.Name(), err)\n",
+		"	case errors.Is(err, checkpoint.ErrTaken):\n		return nil\n",
+	}, "cluster"},
+	{mutation{
+		"the arbiter is asked together with the others", compositeFolder + "/intent.go",
+		"i >= 0 && s.o.Arbiter != nil", "i < -1",
+	}, "artifact+cluster"},
+	{mutation{
+		"the work folder is written before the arbiter was asked", compositeFolder + "/intent.go",
+		"	rest := places\n", "	if err := s.o.Folder.Put(ctx, execution, record); err != nil {\n		return err\n	}\n	rest := places\n",
+	}, "cluster"},
+	{mutation{
+		"a lost intent is not stored again before a create", compositeFolder + "/heal.go",
+		"	return s.putIntent(ctx, v.execution, k.record, lack)\n", "	return s.putIntent(ctx, v.execution, k.record, nil)\n",
+	}, "artifact+cache"},
+	{mutation{
+		"what another place lost is not stored again", compositeFolder + "/heal.go",
+		"			s.writers[i+1].add(&item{execution: v.execution, record: k.record})\n", "",
+	}, "artifact+cache"},
+	{mutation{
+		"a failure in the background is forgotten", compositeFolder + "/writer.go",
+		"	if err == nil || forGood {\n", "	if err == nil || forGood || true {\n",
+	}, "artifact"},
+	{mutation{
+		"a store that fails after the create ends the run", compositeFolder + "/late.go",
+		"		if failure.CodeOf(err) == failure.CheckpointDiffers {\n", "		if err != nil || failure.CodeOf(err) == failure.CheckpointDiffers {\n",
+	}, "none"},
+	{mutation{
+		"older steps are removed before the end was read back", compositeFolder + "/late.go",
+		"	err := s.readBack(ctx, place, i)\n", "	err := error(nil)\n	_ = s.readBack\n",
+	}, "artifact+cluster, cleanup"},
+	{mutation{
+		"that another run was first ends the run", "run.go",
+		"	if late, ok := errors.AsType[*overtaken](err); ok {\n		x.notify(", "	if late, ok := errors.AsType[*overtaken](err); ok && ctx == nil {\n		x.notify(",
+	}, "cluster"},
+}
+
+// TestStoreMutations proves that the crash matrix over the stores can fail.
+func TestStoreMutations(t *testing.T) {
+	for _, m := range storeMutations {
+		t.Run(m.name, func(t *testing.T) {
+			stores := regexp.QuoteMeta(strings.ReplaceAll(m.stores, " ", "_"))
+			m.isFound(t, ".", "TestStoreMatrix$/^stores$/^"+stores, "violation: ")
+		})
+	}
+}
+
+// namedMutations are faults that show in no schedule, or in few of them, and the
+// tests beside the code that have to find them.
+var namedMutations = []struct {
+	mutation
+	folder, test string
+}{
+	{mutation{
+		"an end that was not stored again is not told", compositeFolder + "/heal.go",
+		"				s.writers[i+1].lose(&item{execution: v.execution, record: k.record}, read[i])\n", "",
+	}, compositeFolder, "TestAnEndThatCannotBeHealedIsMissing"},
+	{mutation{
+		"what the other run recorded since is not read", "run.go",
+		"		if err = x.awaitOther(ctx); err == nil {\n			history, missing, err = x.open(ctx)\n		}\n", "		err = x.awaitOther(ctx)\n",
+	}, ".", "TestARunThatComesSecond"},
+	{mutation{
+		"disagreement is ignored", compositeFolder + "/load.go",
+		"		v.differ = append(v.differ, err)\n", "",
+	}, compositeFolder, "TestLoad"},
+	{mutation{
+		"what is not signed is believed", "../checkpoint/key.go",
+		"	if !k.IsZero() {\n		switch", "	if !k.IsZero() && d.Signature != \"\" {\n		switch",
+	}, compositeFolder, "TestLoad"},
+	{mutation{
+		"what is signed with another key is believed", "../checkpoint/key.go",
+		"err != nil || !hmac.Equal(code, k.code(execution, d))", "err != nil || !hmac.Equal(code, code)",
+	}, compositeFolder, "TestLoad"},
+	{mutation{
+		"two writers are at work on one place", compositeFolder + "/writer.go",
+		"	if w.running {\n", "	if w.running && len(w.pending) > 1 {\n",
+	}, compositeFolder, "TestAPlaceGetsOneRecordAtATime"},
+}
+
+// TestNamedMutations proves that the named tests can fail.
+func TestNamedMutations(t *testing.T) {
+	for _, m := range namedMutations {
+		t.Run(m.name, func(t *testing.T) {
+			m.isFound(t, m.folder, m.test, "--- FAIL: "+m.test)
+		})
+	}
+}
