@@ -59,13 +59,20 @@ func (a *Azurite) start(ctx context.Context, cmd *exec.Cmd) error {
 	select {
 	case origin, ok := <-found:
 		if !ok {
-			return errors.Join(fmt.Errorf("azurite ended at once:\n%s", a.log.String()), a.Close())
+			return a.notStarted(errors.New("it ended at once"))
 		}
 		a.URL = origin + "/" + account
 		return nil
 	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("azurite did not start: %w\n%s", context.Cause(ctx), a.log.String()), a.Close())
+		return a.notStarted(context.Cause(ctx))
 	}
+}
+
+// notStarted ends the process and says why it is of no use, with all that it printed:
+// the last of that may come after its output has ended.
+func (a *Azurite) notStarted(err error) error {
+	closing := a.Close()
+	return errors.Join(fmt.Errorf("azurite did not start: %w\n%s", err, a.log.String()), closing)
 }
 
 // Close ends the process and returns when it is gone.
