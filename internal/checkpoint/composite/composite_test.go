@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -23,10 +24,20 @@ type place struct {
 	blind    error
 	fail     func(step checkpoint.Step) error
 	writes   []checkpoint.Step
+	// bad are copies that are there and cannot be read, readErr is why none can.
+	bad     map[checkpoint.Step]error
+	readErr error
 }
 
 func newPlace(name string) *place {
 	return &place{name: name, copies: map[checkpoint.Step]checkpoint.Document{}, complete: true}
+}
+
+// given returns the steps that it was given so far.
+func (p *place) given() []checkpoint.Step {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.writes)
 }
 
 func (p *place) Name() string { return p.name }
@@ -34,7 +45,13 @@ func (p *place) Name() string { return p.name }
 func (p *place) Read(context.Context, string) (checkpoint.Found, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.readErr != nil {
+		return checkpoint.Found{}, p.readErr
+	}
 	found := checkpoint.Found{Complete: p.complete, Blind: p.blind}
+	for step, err := range p.bad {
+		found.Copies = append(found.Copies, checkpoint.Copy{Document: checkpoint.Document{Step: step}, Where: "bad copy of " + string(step), Err: err})
+	}
 	for _, d := range p.copies {
 		found.Copies = append(found.Copies, checkpoint.Copy{Document: d, Where: "copy of " + string(d.Step), Attempt: 1})
 	}
