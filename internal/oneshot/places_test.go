@@ -47,6 +47,8 @@ type row struct {
 	at        time.Time
 	by        *process
 	place     string
+	// taken are the runs that were told that it is stored.
+	taken map[*process]bool
 	// lostBy is the run whose fault took the row away, lostAt when that was.
 	lostBy *process
 	lostAt int
@@ -124,7 +126,7 @@ func (pl *place) read(p *process, name string, struck faultKind) checkpoint.Foun
 
 // write stores documents, unless the step is there: equal or not.
 func (pl *place) write(p *process, name string, documents []checkpoint.Document, struck faultKind) error {
-	written := &row{name: name, place: pl.kind.name, attempt: p.attempt, documents: slices.Clone(documents), at: time.Now(), by: p}
+	written := &row{name: name, place: pl.kind.name, attempt: p.attempt, documents: slices.Clone(documents), at: time.Now(), by: p, taken: map[*process]bool{p: true}}
 	for _, r := range pl.of(name) {
 		if r.step() != written.step() || pl.kind.perAttempt && r.attempt != p.attempt {
 			continue
@@ -132,7 +134,7 @@ func (pl *place) write(p *process, name string, documents []checkpoint.Document,
 		if !r.holds(documents[len(documents)-1]) {
 			return checkpoint.ErrTaken
 		}
-		if struck == lostRecord {
+		if r.taken[p] = true; struck == lostRecord {
 			r.lose(p)
 		}
 		return nil

@@ -131,9 +131,9 @@ func (w *world) excused(p *process, name string) bool {
 }
 
 // lostAfter reports whether a row was lost after the run had stored or seen it, so
-// that it cannot know.
+// that it cannot know. What is read back for the cleanup alone does not count.
 func (r *row) lostAfter(p *process) bool {
-	return r.lostBy != nil && (r.by == p || r.lostAt > p.readAt[r.place+"/"+r.name] || r.lostBy == p && strings.HasPrefix(p.fault.at, "write "))
+	return r.lostBy != nil && (r.taken[p] || r.lostAt > p.readAt[r.place+"/"+r.name])
 }
 
 // judgeStatus holds what a run says of its records in the end against what is

@@ -163,6 +163,16 @@ func (w witness) Load(ctx context.Context, name string) (checkpoint.Records, err
 	return records, nil
 }
 
+// Heal passes on what a store has to do once its records are believed.
+func (w witness) Heal(ctx context.Context, name string) error {
+	if h, ok := w.Store.(interface {
+		Heal(ctx context.Context, name string) error
+	}); ok {
+		return h.Heal(ctx, name)
+	}
+	return nil
+}
+
 func (w witness) keep(name string, record checkpoint.Record) {
 	w.p.world.mu.Lock()
 	defer w.p.world.mu.Unlock()
