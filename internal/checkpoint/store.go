@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"context"
+	"errors"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
@@ -24,8 +25,27 @@ type Store interface {
 	// stored already must have equal content, else nothing is written and the
 	// error is checkpoint-differs. Any other error is checkpoint-store-failed;
 	// the record may be stored all the same.
+	//
+	// A store that goes on by itself with what comes after a create returns an
+	// error that wraps [ErrLater].
 	Put(ctx context.Context, execution string, record Record) error
 }
+
+// Healer is a [Store] of several places, of which one may have lost what another
+// has.
+type Healer interface {
+	// Heal has every place hold what Load found last of the execution. It is for
+	// those to call who have held the records against the execution: what is not
+	// believed must not be spread. It comes before anything else is done, and where
+	// a create may follow it returns when every place has the intent.
+	//
+	// The error is as of Put.
+	Heal(ctx context.Context, execution string) error
+}
+
+// ErrLater is the error of a Put whose record is not stored yet: that is tried
+// again for as long as there is time, and nothing has to wait for it.
+var ErrLater = errors.New("it is not stored yet, and is tried again")
 
 // Differs returns the failure for a record that is not what it has to be.
 // where is the record's place in the store: a file, an artifact, a key.

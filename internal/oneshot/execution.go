@@ -2,6 +2,7 @@ package oneshot
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
@@ -61,6 +62,11 @@ func (x *execution) open(ctx context.Context) (checkpoint.History, []checkpoint.
 	if err != nil {
 		return checkpoint.History{}, nil, err
 	}
+	if healer, ok := x.Store.(checkpoint.Healer); ok {
+		if err := healer.Heal(x.late, x.Name); err != nil {
+			return checkpoint.History{}, nil, x.storeFailure("storing again the records of "+x.Name+" where they are missing", err)
+		}
+	}
 	if history.IntentAt != nil || history.Dispatched || history.Ambiguous || history.Outcome != "" {
 		x.result.Resumed, x.exposure = true, recorded
 		x.notify(EventResumed, "an earlier run left records of %s: %s", x.Name, history)
@@ -99,9 +105,13 @@ func (x *execution) put(record checkpoint.Record, err error) error {
 	if err != nil {
 		return failure.New(failure.CheckpointStoreFailed, "%w", err)
 	}
-	if err := x.Store.Put(x.late, x.Name, record); err != nil {
+	switch err := x.Store.Put(x.late, x.Name, record); {
+	case errors.Is(err, checkpoint.ErrLater):
+		x.notify(EventRecorded, "not recorded yet: %s (%v)", record.Step, err)
+	case err != nil:
 		return x.storeFailure("storing the "+string(record.Step)+" record of "+x.Name, err)
+	default:
+		x.notify(EventRecorded, "recorded: %s", record.Step)
 	}
-	x.notify(EventRecorded, "recorded: %s", record.Step)
 	return nil
 }

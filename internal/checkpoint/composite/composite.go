@@ -20,8 +20,9 @@ type Options struct {
 	Folder checkpoint.Store
 	// Shared are the places beside it, in the order in which they are named.
 	Shared []checkpoint.Shared
-	// Arbiter is the one of Shared that takes an intent once and so decides between
-	// two runs that begin at the same time; nil when none does.
+	// Arbiter is the one of Shared that is given an intent first, and so decides
+	// between two runs that begin at the same time, as far as it takes one only
+	// once. Nil is the first of Shared.
 	Arbiter checkpoint.Shared
 	// Key authenticates what is in the shared places.
 	Key checkpoint.Key
@@ -50,16 +51,21 @@ type Store struct {
 	o       Options
 	writers []*writer
 	// cancel ends what goes on in the background.
-	cancel context.CancelFunc
+	cancel func()
 
 	mu sync.Mutex
 	// prepared are the documents that an intent takes with it, by execution.
 	prepared map[string]checkpoint.Document
+	// loaded is what Load found last, by execution, for Heal.
+	loaded   map[string]*view
 	resumed  *Origin
 	recorded bool
 }
 
-var _ checkpoint.Store = (*Store)(nil)
+var (
+	_ checkpoint.Store  = (*Store)(nil)
+	_ checkpoint.Healer = (*Store)(nil)
+)
 
 // Origin is where a record was found.
 type Origin struct {
@@ -86,8 +92,11 @@ const folderPatience = 2 * time.Second
 
 // New returns a store. [Store.Finish] has to be called at its end.
 func New(o Options) *Store {
-	ctx, cancel := context.WithCancel(context.Background())
-	s := &Store{o: o, cancel: cancel, prepared: map[string]checkpoint.Document{}}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	if o.Arbiter == nil && len(o.Shared) > 0 {
+		o.Arbiter = o.Shared[0]
+	}
+	s := &Store{o: o, cancel: func() { cancel(errNotTried) }, prepared: map[string]checkpoint.Document{}, loaded: map[string]*view{}}
 	s.writers = append(s.writers, newWriter(ctx, WorkFolder, s.notify, func(ctx context.Context, i *item) error {
 		return o.Folder.Put(ctx, i.execution, i.record)
 	}))

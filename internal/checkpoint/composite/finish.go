@@ -2,11 +2,13 @@ package composite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
 // Status is what became of the records of a run.
@@ -38,6 +40,9 @@ func (m Missing) String() string {
 
 // consequence is what a run finds that has only this place to look at.
 func (m Missing) consequence() string {
+	if errors.Is(m.Err, checkpoint.ErrTaken) || failure.CodeOf(m.Err) == failure.CheckpointDiffers {
+		return "A run that finds both is refused (checkpoint-differs): find out which of them is right"
+	}
 	switch m.Step {
 	case checkpoint.Dispatched:
 		return "A run that finds nothing else knows only that the Job was to be created: it goes on with the Job where that is there, " +
@@ -46,7 +51,9 @@ func (m Missing) consequence() string {
 		return "A run that finds nothing else does not know that a create got no answer, and may send it again, under the same name, within the TTL window"
 	case checkpoint.Terminal:
 		return "A run that finds nothing else reads how the Job ended from the Job, and refuses when that is gone"
-	case checkpoint.Manifest, checkpoint.Prepared, checkpoint.Intent:
+	case checkpoint.Intent:
+		return "A run that finds nothing else does not know that the Job may have been created, and refuses where it is there"
+	case checkpoint.Manifest, checkpoint.Prepared:
 	}
 	return "A run that finds nothing else does not know of it"
 }
@@ -59,7 +66,7 @@ const parting = 200 * time.Millisecond
 // record that was waiting to be tried again is tried at once.
 func (s *Store) Finish(ctx context.Context) Status {
 	for _, w := range s.writers {
-		w.hurry()
+		w.close()
 	}
 	for _, w := range s.writers {
 		if idle := w.working(); idle != nil {

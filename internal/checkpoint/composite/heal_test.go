@@ -42,7 +42,7 @@ func TestAnEndThatCannotBeHealedIsMissing(t *testing.T) {
 				cluster := newPlace("cluster")
 				has(t, checkpoint.Terminal, "end")(cluster)
 				s := New(Options{Folder: test.folder, Shared: []checkpoint.Shared{test.shared(newPlace("artifact")), cluster}})
-				records, err := s.Load(t.Context(), job)
+				records, err := s.loadAndHeal(t, job)
 				if err != nil || len(records) != 1 {
 					t.Errorf("loaded %v with the error %v", records, err)
 				}

@@ -12,7 +12,8 @@ import (
 
 // putLate stores a record of what has been done already. It waits for the work
 // folder, which is quick, and for nothing else; and not long for that: the Job is
-// to be waited for whatever becomes of its records.
+// to be waited for whatever becomes of its records. Where the folder does not have
+// it, the error wraps [checkpoint.ErrLater].
 func (s *Store) putLate(ctx context.Context, execution string, record checkpoint.Record) error {
 	folder := make(chan error, 1)
 	for i, w := range s.writers {
@@ -24,16 +25,18 @@ func (s *Store) putLate(ctx context.Context, execution string, record checkpoint
 	}
 	timer := time.NewTimer(folderPatience)
 	defer timer.Stop()
+	var err error
 	select {
-	case err := <-folder:
-		if failure.CodeOf(err) == failure.CheckpointDiffers {
-			return err
-		}
+	case err = <-folder:
 	case <-timer.C:
-		s.notify(fmt.Sprintf("the work folder has not taken the %s record of %s within %s; going on without", record.Step, execution, folderPatience))
+		err = fmt.Errorf("the work folder has not answered within %s", folderPatience)
 	case <-ctx.Done():
+		err = context.Cause(ctx)
 	}
-	return nil
+	if err == nil || failure.CodeOf(err) == failure.CheckpointDiffers {
+		return err
+	}
+	return fmt.Errorf("%w: %s", checkpoint.ErrLater, failureText(err))
 }
 
 // writeLate stores a record in a shared place from the background.
@@ -43,7 +46,7 @@ func (s *Store) writeLate(ctx context.Context, place checkpoint.Shared, i *item)
 		return err
 	}
 	if err := place.Write(ctx, i.execution, documents...); err != nil {
-		return inPlace(place.Name(), err)
+		return err
 	}
 	if i.record.Step == checkpoint.Terminal && s.o.Cleanup {
 		s.clean(ctx, place, i)

@@ -92,7 +92,7 @@ func TestErrorsSayWhereAndWhat(t *testing.T) {
 			if test.put {
 				err = s.Put(t.Context(), job, record(t, checkpoint.Intent, "now"))
 			} else {
-				_, err = s.Load(t.Context(), job)
+				_, err = s.loadAndHeal(t, job)
 			}
 			if failure.CodeOf(err) != test.code || err == nil || !holds(err.Error(), test.parts) {
 				t.Errorf("the error is %v, want %s with %q", err, test.code, test.parts)
@@ -117,7 +117,7 @@ func TestNotificationsSayWhereAndWhat(t *testing.T) {
 			return nil
 		}
 		s := New(Options{Folder: &folder{}, Shared: []checkpoint.Shared{artifact, cluster}, Arbiter: cluster, Notify: lines.notify})
-		if _, err := s.Load(t.Context(), job); err != nil {
+		if _, err := s.loadAndHeal(t, job); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Put(t.Context(), job, record(t, checkpoint.Terminal, "end")); err != nil {
@@ -126,7 +126,7 @@ func TestNotificationsSayWhereAndWhat(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 30e9)
 		defer cancel()
 		status := s.Finish(ctx)
-		lines.says(t, "artifact", "does not have the intent of "+job, "cluster (copy of dispatch-intent)")
+		lines.says(t, "artifact", "does not have the dispatch-intent record of "+job, "cluster (copy of dispatch-intent)")
 		lines.says(t, "artifact", "does not have the dispatched record of "+job, "cluster (copy of dispatched)")
 		lines.says(t, "another copy is there", "artifact", "cut short")
 		lines.says(t, "terminal record of "+job, "artifact", "quota is used up")
@@ -148,7 +148,7 @@ func TestAnEndStandsAlone(t *testing.T) {
 		has(t, checkpoint.Terminal, "end")(cluster)
 		artifact.readErr = errors.New("HTTP 403")
 		s := New(Options{Folder: &folder{}, Shared: []checkpoint.Shared{artifact, cluster}, Notify: lines.notify})
-		records, err := s.Load(t.Context(), job)
+		records, err := s.loadAndHeal(t, job)
 		if err != nil || len(records) != 1 {
 			t.Errorf("loaded %v with the error %v", records, err)
 		}

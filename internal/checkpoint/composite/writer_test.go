@@ -82,7 +82,7 @@ func TestManyRecordsFromManyGoroutines(t *testing.T) {
 				if err := s.Put(t.Context(), fmt.Sprintf("job-%d-%d", w, n), r); err != nil {
 					t.Error(err)
 				}
-				if _, err := s.Load(t.Context(), job); err != nil {
+				if _, err := s.loadAndHeal(t, job); err != nil {
 					t.Error(err)
 				}
 			}
