@@ -150,6 +150,12 @@ func (s *session) giveUp(stderr io.Writer) int {
 // heldUp makes the report that of a run which was held up, from what was seen of
 // it. It is called with the lock held.
 func (s *session) heldUp(r *report.Report) {
+	if r.Result.Outcome != "" {
+		// It is the records that are held up.
+		r.Facts.Missing = append(r.Facts.Missing, fmt.Sprintf("The run was held up while %s and left where it was: "+
+			"what is stored is not known. A run again finds out. Look at what it can wait for: %s", s.stage.doing, s.stage.waits))
+		return
+	}
 	r.Result = oneshot.Result{Outcome: s.stage.outcome}
 	for _, e := range r.Events {
 		r.Result.Execution.Name = cmp.Or(e.Execution, r.Result.Execution.Name)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 )
 
 // endsWithin waits for a process and fails when it takes longer than it may.
@@ -118,9 +119,23 @@ func TestHeldUpSaysWhereToLook(t *testing.T) {
 		if !ok || !strings.Contains(e.Message, at.doing) || !strings.Contains(e.Fix, want) || !strings.Contains(e.Fix, "reads its log") {
 			t.Errorf("%s: %v", at.doing, s.report.Err)
 		}
-		if about := strings.Contains(e.Fix, "work folder"); about != (at == opening || at == running) {
+		if about := strings.Contains(e.Fix, "work folder"); about != (at == opening || at == running || at == finishing) {
 			t.Errorf("%s: %s", at.doing, e.Fix)
 		}
+	}
+}
+
+// A run whose outcome is known keeps it, whatever its stores do.
+func TestHeldUpKeepsWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	s := &session{stage: finishing}
+	s.report.Result.Outcome = oneshot.Succeeded
+	s.heldUp(&s.report)
+	if s.report.Err != nil || s.report.Result.Outcome != oneshot.Succeeded {
+		t.Errorf("%s: %v", s.report.Result.Outcome, s.report.Err)
+	}
+	if missing := s.report.Facts.Missing; len(missing) != 1 || !strings.Contains(missing[0], finishing.doing) || !strings.Contains(missing[0], "the stores of checkpoint-stores") {
+		t.Errorf("missing: %q", missing)
 	}
 }
 

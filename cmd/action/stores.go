@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -70,10 +71,30 @@ type stores struct {
 	expire    sync.Once
 }
 
+// tellChoice says which stores nobody chose. That the records of an earlier
+// attempt are looked for elsewhere than where they were put must not go unsaid.
+func (s *session) tellChoice(c config.Checkpoints) {
+	if !c.Auto {
+		return
+	}
+	s.host.Log(fmt.Sprintf("records are kept in the store %s as well as in the work folder (checkpoint-stores: auto)", strings.Join(c.Stores, ", ")))
+	w := s.workflow
+	if w == nil || c.Has(config.StoreArtifact) {
+		return
+	}
+	if w.err != nil {
+		s.host.Log("artifacts are not used: " + w.err.Error())
+	} else if w.run.Attempt > 1 {
+		s.host.Warning("", fmt.Sprintf("there is no service for artifacts on this runner: what an earlier attempt stored as artifacts is not looked at. "+
+			"This is attempt %d; give checkpoint-stores where attempts run on different runners", w.run.Attempt))
+	}
+}
+
 // openServices opens the stores that the workflow's services are. They begin to
 // look for records at once, while the cluster is still being connected to.
 func (s *session) openServices(ctx context.Context, c config.Checkpoints) (*stores, error) {
 	opened := &stores{}
+	s.tellChoice(c)
 	if c.Key != "" {
 		key, err := checkpoint.NewKey(c.Key)
 		if err != nil {
@@ -106,6 +127,9 @@ func (o *stores) openService(ctx context.Context, s *session, name string, c con
 			Attempt: run.Attempt, Version: userAgentVersion(), Mask: s.host.Mask, Notify: s.host.Log,
 		})
 	}
+	if !run.KeepsArtifacts() {
+		return nil, noArtifacts(run)
+	}
 	var err error
 	o.artifacts, err = artifact.Open(ctx, artifact.Options{
 		ResultsURL: run.ResultsURL, RuntimeToken: run.RuntimeToken,
@@ -113,6 +137,19 @@ func (o *stores) openService(ctx context.Context, s *session, name string, c con
 		RetentionDays: run.RetentionDays, Version: userAgentVersion(), Mask: s.host.Mask, Notify: s.host.Log,
 	})
 	return o.artifacts, err
+}
+
+// noArtifacts says why there is no service for artifacts here. GitHub Enterprise
+// Server answers to the address of one, and has none: by the time that a write
+// finds out, other stores have the intent.
+func noArtifacts(run github.Run) error {
+	e := failure.New(failure.ConfigInvalid, "names artifact, and there is no service that keeps artifacts of version 4 on %s", run.ServerURL).
+		WithFix("Give cluster, which works anywhere")
+	if run.ResultsURL == "" || run.RuntimeToken == "" {
+		e.Message = "names artifact, and the runner does not say where artifacts are kept (ACTIONS_RESULTS_URL, ACTIONS_RUNTIME_TOKEN)"
+		e.Fix = "The runner sets them for actions and not for scripts: use the action, or give cluster, which works anywhere"
+	}
+	return e.At("checkpoint-stores")
 }
 
 // openCluster opens the store in the cluster, if it is wanted, and puts it where
@@ -162,7 +199,10 @@ func (s *session) runStored(ctx context.Context, c config.Config, client *cluste
 		}
 		s.event(e)
 	}}
-	return engine.Run(ctx, c.Plan)
+	result, err := engine.Run(ctx, c.Plan)
+	// From here on it is known what became of the Job, whatever holds up the rest.
+	s.know(func(r *report.Report) { r.Result, r.Err = result, err })
+	return result, err
 }
 
 const (
