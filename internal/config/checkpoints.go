@@ -86,9 +86,15 @@ func checkStores(p *problems, v values, src Source, c Checkpoints) {
 				Fix = "Give " + StoreCluster + ", which works anywhere"
 		}
 	}
-	if slices.Equal(c.Stores, []string{StoreCache}) && !v.given(checkpointKey) && !p.with(checkpointKey) {
-		p.add(checkpointStores, "names %s alone, and no %s is given: anyone who can run a workflow on the branch can write any cache key, so no record there is to be trusted unless it is signed", StoreCache, checkpointKey).
-			Fix = fmt.Sprintf("Give %s, a secret of at least %d bytes, or add %s or %s. %s", checkpointKey, checkpoint.MinKeyLength, StoreArtifact, StoreCluster, emptyInput)
+	// Beside other stores too: what one store has and another lacks is taken, and
+	// stored there as well.
+	if src.Workflow && c.Has(StoreCache) && !v.given(checkpointKey) && !p.with(checkpointKey) {
+		instead := fmt.Sprintf("take %s or %s in its place", StoreArtifact, StoreCluster)
+		if len(c.Stores) > 1 {
+			instead = "leave " + StoreCache + " out"
+		}
+		p.add(checkpointStores, "names %s, and no %s is given: anyone who can run a workflow on the branch can write any cache key, so no record there is to be trusted unless it is signed", StoreCache, checkpointKey).
+			Fix = fmt.Sprintf("Give %s, a secret of at least %d bytes, or %s. %s", checkpointKey, checkpoint.MinKeyLength, instead, emptyInput)
 	}
 	chosen := list("and", c.Stores)
 	if len(c.Stores) == 0 {

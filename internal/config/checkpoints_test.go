@@ -38,15 +38,15 @@ func TestReadCheckpoints(t *testing.T) {
 		"what action.yml hands over": {[]string{"checkpoint-stores", "auto", "checkpoint-retention", "90d", "checkpoint-cleanup", "false", "github-token", "ghs_x"}, true, true,
 			Checkpoints{Stores: []string{"artifact"}, Auto: true, Retention: 90 * days, GitHubToken: "ghs_x"}},
 		"none": {[]string{"checkpoint-stores", "none"}, false, false, Checkpoints{Retention: 90 * days}},
-		"all, in any order, with any blanks": {[]string{"checkpoint-stores", " cache,artifact ,\n cluster,"}, true, true,
-			Checkpoints{Stores: []string{"artifact", "cluster", "cache"}, Retention: 90 * days}},
+		"all, in any order, with any blanks": {[]string{"checkpoint-stores", " cache,artifact ,\n cluster,", "checkpoint-key", hunter}, true, true,
+			Checkpoints{Stores: []string{"artifact", "cluster", "cache"}, Key: hunter, Retention: 90 * days}},
 		// Another implementation of the service may be behind another server's name.
 		"an artifact where nobody would choose it": {[]string{"checkpoint-stores", "artifact"}, true, false,
 			Checkpoints{Stores: []string{"artifact"}, Retention: 90 * days}},
 		"cache with a key": {[]string{"checkpoint-stores", "cache", "checkpoint-key", hunter + "\n"}, true, true,
 			Checkpoints{Stores: []string{"cache"}, Key: hunter, Retention: 90 * days}},
-		"cache beside the cluster": {[]string{"checkpoint-stores", "cluster cache"}, true, true,
-			Checkpoints{Stores: []string{"cluster", "cache"}, Retention: 90 * days}},
+		"cache beside the cluster": {[]string{"checkpoint-stores", "cluster cache", "checkpoint-key", hunter}, true, true,
+			Checkpoints{Stores: []string{"cluster", "cache"}, Key: hunter, Retention: 90 * days}},
 		"a retention of days":  {[]string{"checkpoint-stores", "cluster", "checkpoint-retention", "3650d"}, false, false, Checkpoints{Stores: []string{"cluster"}, Retention: 3650 * days}},
 		"a retention of hours": {[]string{"checkpoint-stores", "cluster", "checkpoint-retention", "36h"}, false, false, Checkpoints{Stores: []string{"cluster"}, Retention: 36 * time.Hour}},
 		"the least retention":  {[]string{"checkpoint-stores", "cluster", "checkpoint-retention", "1d"}, false, false, Checkpoints{Stores: []string{"cluster"}, Retention: days}},
@@ -76,8 +76,10 @@ func TestReadRefusesCheckpoints(t *testing.T) {
 	const (
 		words      = "want some of artifact, cluster and cache, or none or auto alone"
 		unreplaced = "is the name of a value and not the value: an expression or variable that nothing has replaced"
-		alone      = "checkpoint-stores: names cache alone, and no checkpoint-key is given: anyone who can run a workflow on the branch can write any cache key, so no record there is to be trusted unless it is signed. " +
-			"Give checkpoint-key, a secret of at least 32 bytes, or add artifact or cluster. " + emptyInput
+		keyless    = "checkpoint-stores: names cache, and no checkpoint-key is given: anyone who can run a workflow on the branch can write any cache key, so no record there is to be trusted unless it is signed. " +
+			"Give checkpoint-key, a secret of at least 32 bytes, or "
+		alone  = keyless + "take artifact or cluster in its place. " + emptyInput
+		beside = keyless + "leave cache out. " + emptyInput
 	)
 	for name, c := range map[string]struct {
 		in   []string
@@ -94,6 +96,9 @@ func TestReadRefusesCheckpoints(t *testing.T) {
 		"auto beside others":                     {[]string{"checkpoint-stores", "cluster auto"}, "checkpoint-stores: names auto beside others; it stands alone"},
 		"commas alone":                           {[]string{"checkpoint-stores", ", ,"}, "checkpoint-stores: names no store; the word for that is none"},
 		"cache alone":                            {[]string{"checkpoint-stores", "cache"}, alone},
+		"cache beside artifacts, no key":         {[]string{"checkpoint-stores", "artifact,cache"}, beside},
+		"cache beside the cluster, no key":       {[]string{"checkpoint-stores", "cluster,cache"}, beside},
+		"cache beside all, a key of blanks":      {[]string{"checkpoint-stores", "artifact,cluster,cache", "checkpoint-key", " "}, beside},
 		"cache alone, an empty key":              {[]string{"checkpoint-stores", "cache", "checkpoint-key", "\n"}, alone},
 		"cache alone, a short key":               {[]string{"checkpoint-stores", "cache", "checkpoint-key", hunter[:31]}, "checkpoint-key: has 31 bytes, at least 32 are needed"},
 		"a key of two lines":                     {[]string{"checkpoint-key", hunter + "\n" + hunter}, "checkpoint-key: holds line ends; want one line, have 65 bytes"},
@@ -115,7 +120,7 @@ func TestReadRefusesCheckpoints(t *testing.T) {
 		"a retention past any number":            {[]string{"checkpoint-retention", "99999999999999999999d"}, `checkpoint-retention: is "99999999999999999999d"; want days such as 90d, or hours such as 36h`},
 		"a retention without the cluster":        {[]string{"checkpoint-stores", "artifact", "checkpoint-retention", "30d"}, "checkpoint-retention: is given, but checkpoint-stores is artifact; only cluster has a use for it"},
 		"cleanup that is neither":                {[]string{"checkpoint-cleanup", "yes"}, `checkpoint-cleanup: is "yes"; want true, false or nothing`},
-		"cleanup without artifacts":              {[]string{"checkpoint-stores", "cache cluster", "checkpoint-cleanup", "true"}, "checkpoint-cleanup: is given, but checkpoint-stores is cluster and cache; only artifact has a use for it"},
+		"cleanup without artifacts":              {[]string{"checkpoint-stores", "cache cluster", "checkpoint-key", hunter, "checkpoint-cleanup", "true"}, "checkpoint-cleanup: is given, but checkpoint-stores is cluster and cache; only artifact has a use for it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -195,8 +200,8 @@ func FuzzCheckpoints(f *testing.F) {
 				t.Errorf("accepted %s outside of a workflow", store)
 			}
 		}
-		if slices.Equal(c.Stores, []string{StoreCache}) && len(c.Key) < 32 {
-			t.Errorf("accepted cache alone with a key of %d bytes", len(c.Key))
+		if c.Has(StoreCache) && len(c.Key) < 32 {
+			t.Errorf("accepted %v with a key of %d bytes", c.Stores, len(c.Key))
 		}
 		if c.Retention < day || c.Retention > 3650*day {
 			t.Errorf("accepted a retention of %s", c.Retention)

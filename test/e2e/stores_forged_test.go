@@ -162,7 +162,7 @@ func TestStoresCacheAloneNeedsAKey(t *testing.T) {
 	t.Parallel()
 	s := keep(t, harness.Template{}, "cache")
 	e := s.run()
-	s.expect(e, want{outcome: "invalid", reason: "config-invalid", says: []string{"checkpoint-stores", "names cache alone", "checkpoint-key"}})
+	s.expect(e, want{outcome: "invalid", reason: "config-invalid", says: []string{"checkpoint-stores", "names cache, and no checkpoint-key", "checkpoint-key"}})
 	if n := s.Stores.Count(); n != 0 || len(s.requests()) != 0 {
 		t.Errorf("%d requests went to GitHub and %d to the cluster", n, len(s.requests()))
 	}
