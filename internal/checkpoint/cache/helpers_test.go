@@ -83,6 +83,13 @@ func (f *fake) clean(text string) {
 	}
 }
 
+// said returns the notices so far.
+func (t *told) said() []string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.notices)
+}
+
 func (t *told) notify(s string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +129,7 @@ func (f *fake) open(o Options) *Store {
 		f.t.Fatal(err)
 	}
 	s.service.pause, s.service.most = time.Millisecond, time.Millisecond
-	s.service.after = f.alarm.after
+	s.service.after, s.service.client = f.alarm.after, impatient{s.service.client}
 	return s
 }
 

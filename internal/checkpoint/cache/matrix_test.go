@@ -59,10 +59,34 @@ func cut(w http.ResponseWriter, r *http.Request, do http.HandlerFunc) {
 	_, _ = w.Write(rec.Body.Bytes()[:rec.Body.Len()/2])
 }
 
-// hang never answers, so that the time for it is up; hangAfter after it took effect.
+// hang stands for no answer in time, for this request and not those beside it;
+// hangAfter for one that took effect. An upload goes past what tells of that.
 func (f *fake) hang(w http.ResponseWriter, r *http.Request, do http.HandlerFunc) {
-	f.alarm.ring()
-	f.silent(w, r, do)
+	if r.Method == http.MethodPut {
+		f.alarm.ring()
+		f.silent(w, r, do)
+		return
+	}
+	status(timeIsUp, "")(w, r, do)
+}
+
+// timeIsUp is the status for which [impatient] has the error of a try that got no
+// answer.
+const timeIsUp = 599
+
+type impatient struct {
+	client interface {
+		Do(*http.Request) (*http.Response, error)
+	}
+}
+
+func (i impatient) Do(req *http.Request) (*http.Response, error) {
+	resp, err := i.client.Do(req)
+	if err == nil && resp.StatusCode == timeIsUp {
+		_ = resp.Body.Close()
+		return nil, context.DeadlineExceeded
+	}
+	return resp, err
 }
 
 // silent never answers.
@@ -184,7 +208,7 @@ func runSchedule(t *testing.T, s schedule) {
 			return nil
 		}
 		store.service.pause, store.service.most = time.Millisecond, time.Millisecond
-		store.service.after = f.alarm.after
+		store.service.after, store.service.client = f.alarm.after, impatient{store.service.client}
 		return store
 	}
 	ctx, crash := context.WithCancelCause(t.Context())
