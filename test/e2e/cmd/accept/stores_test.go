@@ -14,13 +14,14 @@ const storeMatrixOutput = `=== RUN   TestCrashMatrix
     stores_matrix_test.go:141: stores artifact: 20 schedules
     stores_matrix_test.go:141: stores cluster: 30 schedules
     stores_matrix_test.go:141: stores cache: 40 schedules
-    stores_matrix_test.go:141: stores artifact,cluster: 50 schedules
-    stores_matrix_test.go:141: stores artifact,cache: 60 schedules
+    stores_matrix_test.go:141: stores artifact without REST+cluster: 50 schedules
+    stores_matrix_test.go:141: stores artifact+cache with key, cleanup: 60 schedules
     stores_matrix_test.go:143: crash matrix over the stores: 210 schedules, 0 violations
 --- PASS: TestMutations (9.00s)
     --- PASS: TestMutations/no_read-back_before_a_create (1.00s)
 --- PASS: TestStoreMutations (9.00s)
-    --- PASS: TestStoreMutations/no_checkpoint_counts_as_not_dispatched_after_the_TTL (1.00s)
+    --- PASS: TestStoreMutations/no_checkpoint_in_the_work_folder_is_taken_for_not_dispatched,_whatever_the_stores_have (1.00s)
+    --- PASS: TestStoreMutations/that_a_place_could_not_look_everywhere_is_ignored (1.00s)
     --- PASS: TestStoreMutations/a_failure_is_forgotten (1.00s)
 --- PASS: TestNamedMutations (9.00s)
     --- PASS: TestNamedMutations/what_is_not_signed_is_believed (1.00s)
@@ -39,7 +40,7 @@ func TestStoreMatrixLines(t *testing.T) {
 		{"a violation without stores", "5000 schedules, 0", "5000 schedules, 2", true, "false true true"},
 		{"a setting is not there", "    stores_matrix_test.go:141: stores cache: 40 schedules\n", "", true, "true false true"},
 		{"a mutation is not found", "--- PASS: TestStoreMutations/a_failure", "--- FAIL: TestStoreMutations/a_failure", true, "true true false"},
-		{"one that has to be there is not", "/no_checkpoint_counts", "/another", true, "true true false"},
+		{"one that has to be there is not", "/no_checkpoint_in", "/another_in", true, "true true false"},
 	} {
 		out := storeMatrixOutput
 		if c.old != "" {
