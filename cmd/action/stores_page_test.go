@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint/bundle"
 	"github.com/aks-oneshot/aks-oneshot/internal/config"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/internal/host"
 	"github.com/aks-oneshot/aks-oneshot/internal/report"
 )
@@ -128,6 +130,37 @@ func TestStoresPageNamesWhatIsStored(t *testing.T) {
 		if strings.Count(page, "\n| `"+store+"` | ") < 3 {
 			t.Errorf("%s is missing in a table of the page", store)
 		}
+	}
+}
+
+// How long an intent that only some stores took can be resumed is the TTL in its
+// record without the margin of the engine, wherever people read of it.
+func TestHowLongAnIntentIsGoodFor(t *testing.T) {
+	t.Parallel()
+	page := readFile(t, storesPage)
+	ttl := regexp.MustCompile(`"job_ttl_seconds": (\d+)`).FindStringSubmatch(page)
+	margin := regexp.MustCompile(`(?m)^\tabsenceMargin = time\.Minute$`).FindString(readFile(t, "../../internal/oneshot/execution.go"))
+	if ttl == nil || margin == "" {
+		t.Fatalf("the TTL is %q, the margin %q", ttl, margin)
+	}
+	seconds, err := strconv.Atoi(ttl[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprintf("within %d minutes of", seconds/60-1)
+	texts := map[string]string{"docs/stores.md": page}
+	for _, m := range failure.Meanings() {
+		if m.Code == failure.CheckpointStoreFailed {
+			texts["the code's advice"] = m.Do
+		}
+	}
+	for where, text := range texts {
+		if !strings.Contains(text, want) {
+			t.Errorf("%s does not say %q", where, want)
+		}
+	}
+	if len(texts) != 2 {
+		t.Error("the code has no advice")
 	}
 }
 

@@ -60,7 +60,7 @@ var meanings = []Meaning{
 	{IdentityBindingInvalid, "The pinned identity binding is not consistent in itself or with the context.", "Take the binding from the reviewed deployment again; do not edit it."},
 	{IdentityDrift, "The live ServiceAccount is bound to another identity than the reviewed one.", "Restore the workload identity annotations of the ServiceAccount or, if they are right, review the change and pin that identity."},
 	{CheckpointDiffers, "A retained record is not the one this execution would have written, two places have different ones, or one is not signed with checkpoint-key.", "Keep the records as evidence and find out who wrote them; do not delete them to get past this. docs/stores.md says how to look at them."},
-	{CheckpointStoreFailed, "A record could not be read or stored, in the work folder or in one of checkpoint-stores.", "Make the place available and run again; it resumes. docs/stores.md has what each store needs."},
+	{CheckpointStoreFailed, "A record could not be read or stored, in the work folder or in one of checkpoint-stores.", "Make the place available and run again; it resumes, within 59 minutes of an intent that another place has taken already. docs/stores.md has what each store needs."},
 	{ClockInvalid, "The clock of this machine went back while the run went on, to before the recorded intent.", "Correct the clock and run again."},
 	{ReadbackFailed, "Whether the Job exists could not be found out.", "Run again when the API server answers; it resumes."},
 	{JobWithoutIntent, "A Job of this execution's name exists, but no record in the work folder or in checkpoint-stores says that it was to be created.", "Find out who created it; resume from the work folder or with the stores that have its records."},
