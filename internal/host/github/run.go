@@ -17,9 +17,8 @@ type Run struct {
 	// ID is the same in every attempt of a run, Attempt counts them from 1.
 	ID      int64
 	Attempt int
-	// Repository is OWNER/NAME, Ref the full name of the branch or tag, "" for events
-	// that have none.
-	Repository, Ref string
+	// Repository is OWNER/NAME.
+	Repository string
 	// ServerURL is where people look, APIURL where the REST API is. Neither ends
 	// with a slash.
 	ServerURL, APIURL string
@@ -50,7 +49,6 @@ func (h *Host) Run() (Run, error) {
 		ID:            v.count("GITHUB_RUN_ID", 64),
 		Attempt:       int(v.count("GITHUB_RUN_ATTEMPT", 31)),
 		Repository:    v.text("GITHUB_REPOSITORY", repository, "of the form OWNER/NAME"),
-		Ref:           v.optional("GITHUB_REF", printable, "the name of a ref"),
 		ServerURL:     strings.TrimRight(v.address("GITHUB_SERVER_URL", required), "/"),
 		APIURL:        strings.TrimRight(v.address("GITHUB_API_URL", required), "/"),
 		ResultsURL:    origin(v.address("ACTIONS_RESULTS_URL", !required)),

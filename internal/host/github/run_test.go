@@ -21,7 +21,6 @@ func runEnv(changes ...string) map[string]string {
 		"GITHUB_RUN_ID":         "19783200001",
 		"GITHUB_RUN_ATTEMPT":    "2",
 		"GITHUB_REPOSITORY":     "octo-org/night.jobs",
-		"GITHUB_REF":            "refs/heads/main",
 		"GITHUB_SERVER_URL":     "https://github.com",
 		"GITHUB_API_URL":        "https://api.github.com",
 		"ACTIONS_RESULTS_URL":   "https://results-receiver.actions.githubusercontent.com/",
@@ -39,7 +38,7 @@ func runEnv(changes ...string) map[string]string {
 func TestRun(t *testing.T) {
 	t.Parallel()
 	full := Run{
-		ID: 19783200001, Attempt: 2, Repository: "octo-org/night.jobs", Ref: "refs/heads/main",
+		ID: 19783200001, Attempt: 2, Repository: "octo-org/night.jobs",
 		ServerURL: "https://github.com", APIURL: "https://api.github.com",
 		ResultsURL: "https://results-receiver.actions.githubusercontent.com", CacheURL: "https://artifactcache.actions.githubusercontent.com/aBcD/",
 		RuntimeToken: runtimeToken, RetentionDays: 90, CacheMode: "write-only",
@@ -50,17 +49,15 @@ func TestRun(t *testing.T) {
 		want func(*Run)
 	}{
 		{"on github.com", runEnv(), func(*Run) {}},
-		{"with all that may be missing", runEnv("GITHUB_REF", "", "ACTIONS_RESULTS_URL", "", "ACTIONS_CACHE_URL", "", "ACTIONS_RUNTIME_TOKEN", "",
+		{"with all that may be missing", runEnv("ACTIONS_RESULTS_URL", "", "ACTIONS_CACHE_URL", "", "ACTIONS_RUNTIME_TOKEN", "",
 			"GITHUB_RETENTION_DAYS", "", "ACTIONS_CACHE_MODE", ""), func(r *Run) {
-			r.Ref, r.ResultsURL, r.CacheURL, r.RuntimeToken, r.RetentionDays, r.CacheMode = "", "", "", "", 0, ""
+			r.ResultsURL, r.CacheURL, r.RuntimeToken, r.RetentionDays, r.CacheMode = "", "", "", 0, ""
 		}},
 		{"addresses with slashes and paths", runEnv("GITHUB_SERVER_URL", "https://ghes.example/", "GITHUB_API_URL", "https://ghes.example/api/v3/",
 			"ACTIONS_RESULTS_URL", "http://127.0.0.1:8080/_apis/results/"), func(r *Run) {
 			r.ServerURL, r.APIURL, r.ResultsURL = "https://ghes.example", "https://ghes.example/api/v3", "http://127.0.0.1:8080"
 		}},
 		{"the .github repository", runEnv("GITHUB_REPOSITORY", "o/.github"), func(r *Run) { r.Repository = "o/.github" }},
-		{"a ref of a pull request", runEnv("GITHUB_REF", "refs/pull/7/merge"), func(r *Run) { r.Ref = "refs/pull/7/merge" }},
-		{"a ref in another script", runEnv("GITHUB_REF", "refs/heads/日本"), func(r *Run) { r.Ref = "refs/heads/日本" }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -109,7 +106,6 @@ func TestRunRefuses(t *testing.T) {
 		"ACTIONS_RESULTS_URL":   addresses,
 		"ACTIONS_CACHE_URL":     addresses,
 		"ACTIONS_RUNTIME_TOKEN": {"two words", "line\nend", "\x1b[0m", "nul\x00"},
-		"GITHUB_REF":            {"refs/heads/a b", "refs/heads/a\n"},
 		"ACTIONS_CACHE_MODE":    {"read write", "READ", "::error::"},
 	}
 	if len(bad) != len(runEnv()) {
