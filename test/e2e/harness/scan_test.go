@@ -69,6 +69,74 @@ func TestScanFindsWhatWasIssued(t *testing.T) {
 	}
 }
 
+// TestScanFindsWhatTheStoresIssued: the same of the tokens that a workflow's
+// services are asked with, and of the key that records are signed with.
+func TestScanFindsWhatTheStoresIssued(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		script string
+		found  bool
+	}{
+		"nothing":       {`echo well`, false},
+		"runtime token": {`printenv ACTIONS_RUNTIME_TOKEN`, true},
+		"github token":  {`printenv GIVEN | cut -c5-`, true},
+		"key":           {`printenv KEY > "$HOME/key"`, true},
+		"key, hidden":   {`echo "::add-mask::$(printenv KEY)"`, false},
+		"earlier token": {`printenv EARLIER`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &Scenario{World: &World{Dir: t.TempDir(), Runner: runnerOf(t, c.script)}, Name: "it", Inputs: map[string]string{}, Dir: t.TempDir()}
+			k, err := s.Keep(standin.StoresOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				if err := k.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			s.Sign("a key of thirty-two bytes and some more")
+			earlier := k.Attempt().RuntimeToken
+			if err := s.Rerun(standin.RerunAll); err != nil {
+				t.Fatal(err)
+			}
+			// A shell takes no variable over that has a dash in its name.
+			s.Env["EARLIER"], s.Env["GIVEN"], s.Env["KEY"] = earlier, s.Inputs["github-token"], s.Inputs["checkpoint-key"]
+			e, err := s.Run(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := s.Scan([]Ended{e})
+			if err != nil || (len(found) > 0) != c.found {
+				t.Errorf("found is %q, %v; the log:\n%s", found, err, e.Log())
+			}
+			if n := &s.World.Scans; n.Runs != 1 || n.Secrets != 5 || (n.Found > 0) != c.found {
+				t.Errorf("counted: %d runs, %d secrets, %d found", n.Runs, n.Secrets, n.Found)
+			}
+		})
+	}
+}
+
+// TestMove: another machine has nothing of the one before.
+func TestMove(t *testing.T) {
+	t.Parallel()
+	s := &Scenario{Dir: t.TempDir()}
+	s.Inputs = map[string]string{"work-dir": s.path("records")}
+	for range 3 {
+		old := s.Inputs["work-dir"]
+		if err := os.Mkdir(old, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Move(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(old); !os.IsNotExist(err) || s.Inputs["work-dir"] == old {
+			t.Errorf("%s is still there, or used: %v", old, err)
+		}
+	}
+}
+
 func TestOutputsOfATerminal(t *testing.T) {
 	t.Parallel()
 	have, err := parseLines("outcome=failed\nterminal-evidence=\"{\\\"a\\\": 1}\"\nreason=\n")
