@@ -143,7 +143,7 @@ func (b Binding) Same(want, retained Record) error {
 
 // Where names a record for messages, by the name of its file in the work
 // folder.
-func (b Binding) Where(step Step) string { return fileName(b.execution.Name, step) }
+func (b Binding) Where(step Step) string { return FileName(b.execution.Name, step) }
 
 func same(where, key string, have, want any) error {
 	if equal(have, want) {
@@ -158,10 +158,18 @@ func equal(a, b any) bool {
 	return errX == nil && errY == nil && slices.Equal(x, y)
 }
 
-// fileName is the reference's name for the file of a step.
-func fileName(execution string, step Step) string {
+// FileName is the reference's name for the file of a step, which is what its
+// document is called wherever documents are files.
+func FileName(execution string, step Step) string {
 	if step == Manifest {
 		return execution + ".json"
 	}
 	return execution + "." + string(step) + ".json"
+}
+
+// IsExecution reports whether a text can be the name of an execution, which is
+// that of its Job: a DNS label (RFC 1123).
+func IsExecution(text string) bool {
+	_, err := contract.ParseLabel(text)
+	return err == nil
 }

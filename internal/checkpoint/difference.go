@@ -83,7 +83,7 @@ func Contradiction(execution string, one Record, onePlace string, other Record, 
 	if one.Equal(other) {
 		return nil
 	}
-	where := fileName(execution, one.Step)
+	where := FileName(execution, one.Step)
 	path, x, y := firstDifference("", map[string]any(one.Content), map[string]any(other.Content))
 	if path != "" {
 		where += "#" + path

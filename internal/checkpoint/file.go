@@ -96,7 +96,7 @@ func (f *Folder) Load(ctx context.Context, execution string) (Records, error) {
 // Put stores one record, as [Store] says. It flushes twice: the file, and its
 // name.
 func (f *Folder) Put(ctx context.Context, execution string, record Record) error {
-	name := fileName(execution, record.Step)
+	name := FileName(execution, record.Step)
 	if err := f.ready(ctx, "storing "+name+" in", execution); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func (f *Folder) Put(ctx context.Context, execution string, record Record) error
 // read returns the record of one step. A step without one is [fs.ErrNotExist];
 // every other error is a failure.
 func (f *Folder) read(execution string, step Step) (Record, error) {
-	name := fileName(execution, step)
+	name := FileName(execution, step)
 	data, err := f.dir.Read(name, maxRecordBytes)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Record{}, err

@@ -107,7 +107,7 @@ func resume(t *testing.T, f *Folder, b Binding, c referenceFolder) error {
 		if err != nil {
 			return err
 		}
-		if want := c.Files[fileName(name, step)]; string(data) != want {
+		if want := c.Files[FileName(name, step)]; string(data) != want {
 			t.Errorf("%s is loaded as %s, the file holds %s", step, data, want)
 		}
 	}
@@ -115,7 +115,7 @@ func resume(t *testing.T, f *Folder, b Binding, c referenceFolder) error {
 		return err
 	}
 	for _, step := range []Step{Intent, Dispatched, Ambiguous, Terminal} {
-		text, there := c.Files[fileName(name, step)]
+		text, there := c.Files[FileName(name, step)]
 		if !there {
 			continue
 		}

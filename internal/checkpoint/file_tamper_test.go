@@ -52,7 +52,7 @@ func TestTamperedFiles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := openFolder(t, workFolder(t))
-			file := fileName(job, Dispatched)
+			file := FileName(job, Dispatched)
 			c.arrange(t, f.Path()+"/"+file)
 			before := files(t, f.Path())
 			_, err := f.Load(t.Context(), job)

@@ -121,7 +121,7 @@ func TestPutRefusesOtherContent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			file := fileName(job, c.step)
+			file := FileName(job, c.step)
 			writeFile(t, f.Path()+"/"+file, string(data))
 			before := files(t, f.Path())
 			err = f.Put(t.Context(), job, record(t, b, c.step))

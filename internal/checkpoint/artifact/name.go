@@ -39,20 +39,6 @@ func parseName(text string) (name, bool) {
 		n.number, _ = strconv.Atoi(parts[3])
 	}
 	// What is written otherwise, such as 01, is not ours.
-	return n, isLabel(n.execution) && slices.Contains(checkpoint.SharedSteps(), n.step) &&
+	return n, checkpoint.IsExecution(n.execution) && slices.Contains(checkpoint.SharedSteps(), n.step) &&
 		n.attempt > 0 && n.number > 0 && n.String() == text
-}
-
-// isLabel reports whether a text can be the name of an execution: a DNS label (RFC
-// 1123).
-func isLabel(text string) bool {
-	if text == "" || len(text) > 63 || text[0] == '-' || text[len(text)-1] == '-' {
-		return false
-	}
-	for _, c := range []byte(text) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' {
-			return false
-		}
-	}
-	return true
 }

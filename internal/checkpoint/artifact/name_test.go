@@ -46,7 +46,7 @@ func FuzzName(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		n, ok := parseName(text)
-		if ok && (n.String() != text || !isLabel(n.execution) || n.attempt < 1 || n.number < 1) {
+		if ok && (n.String() != text || !checkpoint.IsExecution(n.execution) || n.attempt < 1 || n.number < 1) {
 			t.Errorf("%q is taken for %+v", text, n)
 		}
 	})

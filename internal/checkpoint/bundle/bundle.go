@@ -40,7 +40,7 @@ const (
 //
 // The error says which document cannot be in a bundle.
 func Pack(execution string, documents []checkpoint.Document) ([]byte, error) {
-	if execution == "" || strings.ContainsAny(execution, `/\`) {
+	if !checkpoint.IsExecution(execution) {
 		return nil, fmt.Errorf("packing records: %q cannot be the name of an execution", execution)
 	}
 	if len(documents) == 0 {
@@ -53,7 +53,7 @@ func Pack(execution string, documents []checkpoint.Document) ([]byte, error) {
 		if err := check(d, seen); err != nil {
 			return nil, fmt.Errorf("packing the records of %s: %w", execution, err)
 		}
-		name := nameOf(execution, d.Step)
+		name := checkpoint.FileName(execution, d.Step)
 		if err := add(w, name, d.Data); err != nil {
 			return nil, fmt.Errorf("packing %s: %w", name, err)
 		}
@@ -101,11 +101,6 @@ func add(w *zip.Writer, name string, data []byte) error {
 		_, err = f.Write(data)
 	}
 	return err
-}
-
-// nameOf is the name of a document's file in the work folder.
-func nameOf(execution string, step checkpoint.Step) string {
-	return execution + "." + string(step) + ".json"
 }
 
 // Unpack returns the documents of a bundle, in the order in which they are there. It

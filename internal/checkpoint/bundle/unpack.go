@@ -75,7 +75,7 @@ func (u *unpacker) sign(step checkpoint.Step, name, text string) error {
 // step returns the step whose document has the name.
 func (u *unpacker) step(name string) (checkpoint.Step, bool) {
 	for _, step := range checkpoint.SharedSteps() {
-		if name == nameOf(u.execution, step) {
+		if name == checkpoint.FileName(u.execution, step) {
 			return step, true
 		}
 	}

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -14,13 +13,9 @@ import (
 // hours), or by something that is no record.
 const maxNumber = 16
 
-// executionName is what an execution is called, which is also the name of its Job.
-// Of dots there is none: they part a key. Nor is there a comma, which parts keys in
-// the protocol (v1).
-var executionName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-
 // prefixOf begins the keys of a step in every attempt. Both names end with a dot, so
-// that it begins no key of an execution or a step whose name goes on.
+// that it begins no key of an execution or a step whose name goes on. In the name of
+// an execution there is none, and no comma, which parts keys in the protocol (v1).
 func prefixOf(execution string, step checkpoint.Step) string {
 	return keyPrefix + execution + "." + string(step) + "."
 }

@@ -53,7 +53,7 @@ func (s *Store) Write(ctx context.Context, execution string, documents ...checkp
 
 // fits checks that an execution can be a part of a key.
 func fits(execution string) error {
-	if executionName.MatchString(execution) {
+	if checkpoint.IsExecution(execution) {
 		return nil
 	}
 	return failure.New(failure.CheckpointStoreFailed, "could not name a key of the cache: %.100q is not the name of an execution", execution)
