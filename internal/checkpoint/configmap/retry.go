@@ -40,8 +40,9 @@ func (s *Store) begin(ctx context.Context) *patience {
 	return &patience{ctx: ctx, began: time.Now(), pause: firstPause}
 }
 
-// do sends a request, which gets the limited time, and again while it may yet succeed and there is patience left. It
-// returns nil, the answer that no repetition changes, or a [*stoppedError].
+// do sends a request, which gets the limited time, and again while it may yet
+// succeed and there is patience left. It returns nil, the answer that no repetition
+// changes, or a [*stoppedError].
 func (p *patience) do(limit time.Duration, request func(context.Context) error) error {
 	var last error
 	for tries := 1; ; tries++ {
