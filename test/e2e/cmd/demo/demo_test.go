@@ -118,10 +118,11 @@ func TestDemo(t *testing.T) {
 	out := d.output()
 	for text, times := range map[string]int{
 		"✓ as it should be": 5, "About to happen: ": 5, "\nSeen: ": 5, "✗": 0,
-		"exit status 0, outcome=succeeded, dispatched=true, resumed=false": 1,
-		"exit status 0, outcome=succeeded, dispatched=false, resumed=true": 2,
-		"ended by SIGKILL, no outputs":                                     1,
-		"exit status 3, outcome=refused, reason=template-drift":            1,
+		"exit status 0, outcome=succeeded, dispatched=true, resumed=false":                                  1,
+		"exit status 0, outcome=succeeded, dispatched=false, resumed=true, resumed-from=work-dir":           1,
+		"exit status 0, outcome=succeeded, dispatched=false, resumed=true, resumed-from=cluster, attempt 1": 1,
+		"ended by SIGKILL, no outputs":                          1,
+		"exit status 3, outcome=refused, reason=template-drift": 1,
 		"so far: 1,":                          2,
 		"so far: 2,":                          3,
 		"  log │    0.":                       -1,

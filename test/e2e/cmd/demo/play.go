@@ -26,6 +26,7 @@ func newPlay(ctx context.Context, w *harness.World, out *screen) (*play, error) 
 		return nil, err
 	}
 	s.Inputs["require-suspended"] = "true"
+	s.Inputs["checkpoint-stores"] = "cluster"
 	s.Inputs["args"] = "print\nsynchronized\n--\nsleep\n2s\n"
 	return &play{out: out, scenario: s}, nil
 }
@@ -64,12 +65,15 @@ func (p *play) acts() []act {
 		inputs: repair, killAt: "  dispatched  ",
 		want: want{status: -1, jobs: 2, log: []string{"recorded: dispatch-intent", "created Job "}},
 	}, {
-		title:  "3. … and its re-run",
-		about:  "the same step after that. It finds the record and the Job, and waits for that one instead of another.",
+		title:  "3. … and its re-run on another runner",
+		about:  "the same step after that, where nothing is left of the first runner's files. It finds the record in the cluster, and the Job, and waits for that one instead of another.",
+		before: func(context.Context) error { return p.scenario.Move() },
 		inputs: repair,
 		want: want{
-			outputs: map[string]string{"outcome": "succeeded", "reason": "", "dispatched": "false", "resumed": "true"},
-			jobs:    2, log: []string{"adopted"},
+			outputs: map[string]string{
+				"outcome": "succeeded", "reason": "", "dispatched": "false", "resumed": "true", "resumed-from": "cluster, attempt 1", "checkpoints-stored": "true",
+			},
+			jobs: 2, log: []string{"adopted"},
 		},
 	}, {
 		title:  "4. A template that is not what was reviewed",

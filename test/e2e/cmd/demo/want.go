@@ -24,7 +24,7 @@ type want struct {
 
 // shownOutputs are the outputs that tell how a run went, in the order in which
 // they are told.
-var shownOutputs = []string{"outcome", "reason", "dispatched", "resumed", "job-name"}
+var shownOutputs = []string{"outcome", "reason", "dispatched", "resumed", "resumed-from", "job-name"}
 
 // seen says what was seen of a run.
 func seen(e harness.Ended, jobs int) string {
