@@ -76,6 +76,9 @@ func (s schedule) String() string {
 	var b strings.Builder
 	b.WriteString(s.name)
 	for i, f := range s.faults {
+		if f.at == "" {
+			continue
+		}
 		fmt.Fprintf(&b, "; run %d: %s at %s", i+1, f.kind, f.at)
 	}
 	return b.String()

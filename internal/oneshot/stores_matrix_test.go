@@ -2,6 +2,7 @@ package oneshot
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -63,11 +64,21 @@ func (s *storeSetting) playsIn() (all []setting) {
 	return all
 }
 
-// strikes reports whether a call is struck in the matrix over the stores. Those
-// to the cluster that come to nothing before a create are left to the matrix
-// over the engine.
-func strikes(call string) bool {
-	return !strings.HasPrefix(call, "get cronjob") && !strings.HasPrefix(call, "get serviceaccount")
+// faultsAt returns each way in which each of the calls can go wrong. Those that
+// read the template are left to the matrix over the engine.
+func faultsAt(calls []string) iter.Seq[fault] {
+	return func(yield func(fault) bool) {
+		for _, at := range calls {
+			if strings.HasPrefix(at, "get cronjob") || strings.HasPrefix(at, "get serviceaccount") {
+				continue
+			}
+			for _, kind := range faultKinds(at) {
+				if !yield(fault{at, kind}) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // sampling is how many schedules of a kind there is one played of.
@@ -76,13 +87,13 @@ type sampling struct{ single, pair, race int }
 func samplingOf() sampling {
 	switch {
 	case os.Getenv("ONESHOT_MATRIX") == "full":
-		return sampling{single: 1, pair: 150, race: 5}
+		return sampling{single: 1, pair: 300, race: 11}
 	case os.Getenv("ONESHOT_MUTANT") != "":
-		return sampling{single: 1, pair: 400, race: 7}
+		return sampling{single: 1, pair: 400, race: 29}
 	case raceEnabled:
-		return sampling{single: 37, pair: 4000, race: 211}
+		return sampling{single: 101, pair: 4000, race: 499}
 	}
-	return sampling{single: 7, pair: 600, race: 41}
+	return sampling{single: 17, pair: 600, race: 97}
 }
 
 // TestStoreMatrix checks the promises over every setting of stores.
@@ -116,24 +127,28 @@ func TestStoreMatrix(t *testing.T) {
 					if setting.race != nil {
 						every = sample.race
 					}
-					for _, at := range calls[setting.name] {
-						if !strikes(at) {
-							continue
-						}
-						for _, kind := range faultKinds(at) {
+					// After a first run that went well, and after one that died with its
+					// create, whatever can go wrong in the second does.
+					for _, first := range []fault{{}, {"create job#1", crashAfter}} {
+						for second := range faultsAt(check(schedule{setting, []fault{first}})) {
 							if mutant && violations.Load() > 0 {
 								return // found; no need to go on
 							}
-							if single++; single%every != 0 {
-								continue
+							if single++; single%every == 0 {
+								check(schedule{setting, []fault{first, second}})
 							}
-							first := fault{at, kind}
-							for _, at := range check(schedule{setting, []fault{first}}) {
-								for _, kind := range faultKinds(at) {
-									if pair++; pair%sample.pair == 0 && strikes(at) {
-										check(schedule{setting, []fault{first, {at, kind}}})
-									}
-								}
+						}
+					}
+					for first := range faultsAt(calls[setting.name]) {
+						if mutant && violations.Load() > 0 {
+							return
+						}
+						if single++; single%every != 0 {
+							continue
+						}
+						for second := range faultsAt(check(schedule{setting, []fault{first}})) {
+							if pair++; pair%sample.pair == 0 {
+								check(schedule{setting, []fault{first, second}})
 							}
 						}
 					}

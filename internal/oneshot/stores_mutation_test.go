@@ -24,21 +24,20 @@ var storeMutations = []struct {
 		"	return blind(found)\n", "	return nil\n",
 	}, "artifact without REST"},
 	{mutation{
-		"a place that cannot be read is ignored", compositeFolder + "/load.go",
-		"			problems = append(problems, inPlace(s.o.Shared[i].Name(), err))\n", "			_ = inPlace(s.o.Shared[i].Name(), err)\n",
+		"a place that cannot be read is ignored", compositeFolder + "/view.go",
+		"			errs = append(errs, inPlace(places[i].Name(), err))\n", "			_ = inPlace(places[i].Name(), err)\n",
 	}, "artifact"},
 	{mutation{
-		"a copy that cannot be read is ignored", compositeFolder + "/load.go",
-		"			v.bad[c.Step] = inPlace(name, err)\n", "",
+		"a copy that cannot be read is ignored", compositeFolder + "/view.go",
+		"			v.bad[c.Step] = append(v.bad[c.Step], inPlace(name, err))\n", "",
 	}, "artifact"},
 	{mutation{
 		"an intent counts when one store has it", compositeFolder + "/intent.go",
-		"	if err := first(errs); err != nil {\n", "	if err := first(errs); err != nil && !slices.Contains(errs, nil) {\n",
+		"	return first(errs)\n", "	if len(stored) > 0 {\n		return nil\n	}\n	return first(errs)\n",
 	}, "artifact+cache"},
 	{mutation{
 		"an intent of which the arbiter says nothing counts", compositeFolder + "/intent.go",
-		"		if err := writeIntent(ctx, s.o.Arbiter, execution, documents); err != nil {\n			return err\n		}\n",
-		"		if err := writeIntent(ctx, s.o.Arbiter, execution, documents); errors.Is(err, checkpoint.ErrTaken) {\n			return err\n		}\n",
+		"		if err := giveIntent(ctx, s.o.Arbiter, execution, documents); err != nil {\n", "		if err := giveIntent(ctx, s.o.Arbiter, execution, documents); errors.Is(err, checkpoint.ErrTaken) {\n",
 	}, "cluster"},
 	{mutation{
 		"a run that comes second goes on with its own intent", compositeFolder + "/intent.go",
@@ -47,11 +46,11 @@ var storeMutations = []struct {
 	}, "cluster"},
 	{mutation{
 		"the arbiter is asked together with the others", compositeFolder + "/intent.go",
-		"i >= 0 && s.o.Arbiter != nil", "i < -1",
+		"	if i := slices.Index(rest, s.o.Arbiter); i >= 0 {\n", "	if i := slices.Index(rest, s.o.Arbiter); i < -1 {\n",
 	}, "artifact+cluster"},
 	{mutation{
 		"the work folder is written before the arbiter was asked", compositeFolder + "/intent.go",
-		"	rest := places\n", "	if err := s.o.Folder.Put(ctx, execution, record); err != nil {\n		return err\n	}\n	rest := places\n",
+		"	stored := map[string]bool{}\n", "	stored := map[string]bool{}\n	if err := s.o.Folder.Put(ctx, execution, record); err != nil {\n		return err\n	}\n",
 	}, "cluster"},
 	{mutation{
 		"a lost intent is not stored again before a create", compositeFolder + "/heal.go",
@@ -59,7 +58,7 @@ var storeMutations = []struct {
 	}, "artifact+cache"},
 	{mutation{
 		"what another place lost is not stored again", compositeFolder + "/heal.go",
-		"			s.writers[i+1].add(&item{execution: v.execution, record: k.record})\n", "",
+		"			w.add(added)\n", "",
 	}, "artifact+cache"},
 	{mutation{
 		"a failure in the background is forgotten", compositeFolder + "/writer.go",
@@ -67,7 +66,7 @@ var storeMutations = []struct {
 	}, "artifact"},
 	{mutation{
 		"a store that fails after the create ends the run", compositeFolder + "/late.go",
-		"		if failure.CodeOf(err) == failure.CheckpointDiffers {\n", "		if err != nil || failure.CodeOf(err) == failure.CheckpointDiffers {\n",
+		"	return fmt.Errorf(\"%w: %s\", checkpoint.ErrLater, failureText(err))\n", "	return err\n",
 	}, "none"},
 	{mutation{
 		"older steps are removed before the end was read back", compositeFolder + "/late.go",
@@ -97,14 +96,14 @@ var namedMutations = []struct {
 }{
 	{mutation{
 		"an end that was not stored again is not told", compositeFolder + "/heal.go",
-		"				s.writers[i+1].lose(&item{execution: v.execution, record: k.record}, read[i])\n", "",
+		"			w.lose(added, v.read[i-1])\n", "",
 	}, compositeFolder, "TestAnEndThatCannotBeHealedIsMissing"},
 	{mutation{
 		"what the other run recorded since is not read", "run.go",
 		"		if err = x.awaitOther(ctx); err == nil {\n			history, missing, err = x.open(ctx)\n		}\n", "		err = x.awaitOther(ctx)\n",
 	}, ".", "TestARunThatComesSecond"},
 	{mutation{
-		"disagreement is ignored", compositeFolder + "/load.go",
+		"disagreement is ignored", compositeFolder + "/view.go",
 		"		v.differ = append(v.differ, err)\n", "",
 	}, compositeFolder, "TestLoad"},
 	{mutation{

@@ -2,6 +2,7 @@ package oneshot
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -32,6 +33,8 @@ type machine struct {
 	hidden map[string]*row
 	readAt map[string]int
 	status composite.Status
+	// loaded is what was read last.
+	loaded checkpoint.Records
 	// kept are the records that the run had to have everywhere in the end.
 	kept []keptRecord
 	// untold are promises that were seen broken while it went on.
@@ -140,7 +143,7 @@ type witness struct {
 
 func (w witness) Put(ctx context.Context, name string, record checkpoint.Record) error {
 	err := w.Store.Put(ctx, name, record)
-	if err == nil && late(record.Step) {
+	if late(record.Step) && (err == nil || errors.Is(err, checkpoint.ErrLater)) {
 		w.keep(name, record)
 	}
 	return err
@@ -148,27 +151,29 @@ func (w witness) Put(ctx context.Context, name string, record checkpoint.Record)
 
 func (w witness) Load(ctx context.Context, name string) (checkpoint.Records, error) {
 	records, err := w.Store.Load(ctx, name)
-	if err != nil {
-		return nil, err
+	w.p.world.mu.Lock()
+	defer w.p.world.mu.Unlock()
+	w.p.loaded = records
+	return records, err
+}
+
+// Heal has what was loaded be everywhere: a terminal record, which stands alone,
+// or what comes after a create.
+func (w witness) Heal(ctx context.Context, name string) error {
+	if err := w.Store.(checkpoint.Healer).Heal(ctx, name); err != nil {
+		return err
 	}
-	if end, ok := records[checkpoint.Terminal]; ok {
-		w.keep(name, end) // it stands alone
-		return records, nil
+	w.p.world.mu.Lock()
+	loaded := w.p.loaded
+	w.p.world.mu.Unlock()
+	if end, ok := loaded[checkpoint.Terminal]; ok {
+		w.keep(name, end)
+		return nil
 	}
-	for _, record := range records {
+	for _, record := range loaded {
 		if late(record.Step) {
 			w.keep(name, record)
 		}
-	}
-	return records, nil
-}
-
-// Heal passes on what a store has to do once its records are believed.
-func (w witness) Heal(ctx context.Context, name string) error {
-	if h, ok := w.Store.(interface {
-		Heal(ctx context.Context, name string) error
-	}); ok {
-		return h.Heal(ctx, name)
 	}
 	return nil
 }
