@@ -84,7 +84,7 @@ func (s *session) tellChoice(c config.Checkpoints) {
 	}
 	if w.err != nil {
 		s.host.Log("artifacts are not used: " + w.err.Error())
-	} else if w.run.Attempt > 1 {
+	} else if w.run.Attempt > 1 && w.run.ServerKeepsArtifacts() {
 		s.host.Warning("", fmt.Sprintf("there is no service for artifacts on this runner: what an earlier attempt stored as artifacts is not looked at. "+
 			"This is attempt %d; give checkpoint-stores where attempts run on different runners", w.run.Attempt))
 	}

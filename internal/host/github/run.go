@@ -72,11 +72,17 @@ func (r Run) URL() string {
 }
 
 // KeepsArtifacts reports whether there is a service that takes artifacts of version
-// 4. GitHub Enterprise Server sets a results URL as well but has none: its
-// artifacts are of version 3. It is told by its name, as GitHub's own client does.
+// 4, and the runner says where.
 func (r Run) KeepsArtifacts() bool {
+	return r.ResultsURL != "" && r.RuntimeToken != "" && r.ServerKeepsArtifacts()
+}
+
+// ServerKeepsArtifacts reports whether the server has such a service. GitHub
+// Enterprise Server sets a results URL as well but has none: its artifacts are of
+// version 3. It is told by its name, as GitHub's own client does.
+func (r Run) ServerKeepsArtifacts() bool {
 	server, err := url.Parse(r.ServerURL)
-	if err != nil || r.ResultsURL == "" || r.RuntimeToken == "" {
+	if err != nil {
 		return false
 	}
 	name := strings.ToLower(server.Hostname())

@@ -161,16 +161,16 @@ func TestRunKeepsArtifacts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := run.KeepsArtifacts(); got != want {
-			t.Errorf("%s: %t, want %t", server, got, want)
+		if got, keeps := run.KeepsArtifacts(), run.ServerKeepsArtifacts(); got != want || keeps != want {
+			t.Errorf("%s: %t, the server: %t, want %t", server, got, keeps, want)
 		}
 	}
 	for _, missing := range []string{"ACTIONS_RESULTS_URL", "ACTIONS_RUNTIME_TOKEN"} {
 		env := maps.Clone(runEnv())
 		delete(env, missing)
 		h, _ := step(t, env)
-		if run, err := h.Run(); err != nil || run.KeepsArtifacts() {
-			t.Errorf("without %s: artifacts are kept, error %v", missing, err)
+		if run, err := h.Run(); err != nil || run.KeepsArtifacts() || !run.ServerKeepsArtifacts() {
+			t.Errorf("without %s: artifacts are kept, or could not be with it, error %v", missing, err)
 		}
 	}
 }
