@@ -133,7 +133,7 @@ func TestStoresLostStepIsHealed(t *testing.T) {
 			kept := map[string]string{"artifact": "cluster", "cluster": "artifact"}[lost]
 			s.expect(s.run(), want{
 				outcome: "succeeded", resumed: true, records: asTerminal, created: 1, stored: is("true"), resumedFrom: is(kept + ", attempt 1"),
-				says: []string{"checkpoint store " + lost + " does not have the intent of " + job + "; storing it there from " + kept},
+				says: []string{"checkpoint store " + lost + " does not have the dispatch-intent record of " + job + "; storing it there from " + kept},
 			})
 			for _, step := range []string{"dispatch-intent", "dispatched", "terminal"} {
 				if !s.hasStep(lost, job, step) {
