@@ -38,8 +38,8 @@ type Options struct {
 	// succeeds an execution has it too.
 	CronJob, Purpose string
 	// SourceCommit is the commit that the template was deployed from, Run the
-	// address of the workflow run, and Attempt its attempt. They become annotations
-	// where they are known.
+	// address of the workflow run's attempt, which ends with the number of that as
+	// Attempt has it. They become annotations where they are known.
 	SourceCommit, Run string
 	Attempt           int
 	// Retention is how long a ConfigMap is kept after it was last written.
@@ -56,14 +56,11 @@ type Store struct {
 	Options
 	listing *listing
 
-	// turn is held by whoever writes: one after the other.
-	turn chan struct{}
-
 	mu    sync.Mutex
 	known map[string]*known // by execution
-	// ahead is how far this machine's clock is ahead of the server's, as far as that
-	// is known.
-	ahead time.Duration
+	// stamp is the newest time that the server has shown, which it was at least when
+	// that was seen, by a clock that nobody sets.
+	stamp, seen time.Time
 
 	tellMu sync.Mutex
 	told   map[string]bool
@@ -73,6 +70,8 @@ var _ checkpoint.Shared = (*Store)(nil)
 
 // known is what is known of the ConfigMap of one execution.
 type known struct {
+	// turn is held by whoever writes: one after the other.
+	turn chan struct{}
 	// asked says that it was looked for, if only in the list.
 	asked bool
 	// object is as the server last showed it, nil when there was none.
@@ -94,7 +93,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Store{Options: o, turn: make(chan struct{}, 1), known: map[string]*known{}, told: map[string]bool{}}
+	s := &Store{Options: o, known: map[string]*known{}, told: map[string]bool{}}
 	s.listing = s.list(ctx)
 	return s, nil
 }
@@ -114,6 +113,7 @@ func (s *Store) saw(execution string, object contract.Object) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.entry(execution).object = object
+	s.learn(object)
 }
 
 // unasked reports whether an execution was never looked for. It is from now on.
@@ -131,7 +131,7 @@ func (s *Store) unasked(execution string) bool {
 func (s *Store) entry(execution string) *known {
 	k := s.known[execution]
 	if k == nil {
-		k = &known{}
+		k = &known{turn: make(chan struct{}, 1)}
 		s.known[execution] = k
 	}
 	return k

@@ -3,6 +3,7 @@ package configmap
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -56,7 +57,8 @@ func TestWhatAConfigMapLooksLike(t *testing.T) {
 				"annotations": map[string]any{
 					// The clock of a bubble begins in 2000.
 					"aks-oneshot/expires-at": "2000-03-31T00:00:00Z", "aks-oneshot/attempt": "2", "aks-oneshot/run": testRun,
-					"aks-oneshot/source-commit": strings.Repeat("c", 40),
+					"aks-oneshot/source-commit":      strings.Repeat("c", 40),
+					"aks-oneshot/stored-by.prepared": testRun, "aks-oneshot/stored-by.dispatch-intent": testRun,
 				},
 			},
 			"data": map[string]any{
@@ -71,24 +73,64 @@ func TestWhatAConfigMapLooksLike(t *testing.T) {
 	})
 }
 
-// A later write puts off the end, and says who was last.
-func TestAnnotationsAreTheLastWriters(t *testing.T) {
+// A later write puts off the end, and says who was last. Who stored which step
+// stays as it is.
+func TestAnnotationsOfALaterWrite(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *scene) {
 		s.write(intent("a")...)
 		time.Sleep(24 * time.Hour)
-		later := s.another(func(o *Options) { o.Attempt, o.Run, o.SourceCommit = 3, "", "" })
+		later := s.another(func(o *Options) { o.Attempt, o.Run, o.SourceCommit = 3, laterRun, "" })
 		if err := later.Write(t.Context(), testExecution, document(checkpoint.Dispatched, "a")); err != nil {
 			t.Fatal(err)
 		}
 		have := under(under(s.object(testExecution), "metadata"), "annotations")
-		want := map[string]any{"aks-oneshot/expires-at": "2000-04-01T00:00:00Z", "aks-oneshot/attempt": "3"}
+		want := map[string]any{
+			"aks-oneshot/expires-at": "2000-04-01T00:00:00Z", "aks-oneshot/attempt": "3", "aks-oneshot/run": laterRun,
+			"aks-oneshot/stored-by.prepared": testRun, "aks-oneshot/stored-by.dispatch-intent": testRun, "aks-oneshot/stored-by.dispatched": laterRun,
+		}
 		if diff := cmp.Diff(want, have); diff != "" {
 			t.Errorf("annotations (-want +have)\n%s", diff)
 		}
-		found, err := s.another().Read(t.Context(), testExecution)
-		if err != nil || len(found.Copies) != 3 || found.Copies[0].Attempt != 3 {
-			t.Errorf("found %+v, %v", found, err)
+	})
+}
+
+// Each copy has the attempt that stored it, if that was one of the run that reads.
+func TestAttempts(t *testing.T) {
+	t.Parallel()
+	const anotherRun = "https://github.com/octo/app/actions/runs/170/attempts/2"
+	bubble(t, func(t *testing.T, s *scene) {
+		write := func(run string, documents ...checkpoint.Document) {
+			t.Helper()
+			if err := s.another(func(o *Options) { o.Run = run }).Write(t.Context(), testExecution, documents...); err != nil {
+				t.Fatal(err)
+			}
+		}
+		write(testRun, intent("a")...)
+		write(laterRun, document(checkpoint.Dispatched, "a"))
+		// A signature that is put right makes the record nobody else's.
+		signed := document(checkpoint.Dispatched, "a")
+		signed.Signature = "5a"
+		write(testRun, signed)
+		write("", document(checkpoint.Ambiguous, "a"))
+		write(anotherRun, document(checkpoint.Terminal, "a"))
+		for run, want := range map[string]string{
+			testRun: "prepared 2, dispatch-intent 2, dispatched 3, dispatch-ambiguous 0, terminal 0",
+			"https://github.com/octo/app/actions/runs/17/attempts/12": "prepared 2, dispatch-intent 2, dispatched 3, dispatch-ambiguous 0, terminal 0",
+			anotherRun: "prepared 0, dispatch-intent 0, dispatched 0, dispatch-ambiguous 0, terminal 2",
+			"":         "prepared 0, dispatch-intent 0, dispatched 0, dispatch-ambiguous 0, terminal 0",
+		} {
+			found, err := s.another(func(o *Options) { o.Run = run }).Read(t.Context(), testExecution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var have []string
+			for _, c := range found.Copies {
+				have = append(have, fmt.Sprintf("%s %d", c.Step, c.Attempt))
+			}
+			if diff := cmp.Diff(want, strings.Join(have, ", ")); diff != "" {
+				t.Errorf("run %q (-want +have)\n%s", run, diff)
+			}
 		}
 	})
 }

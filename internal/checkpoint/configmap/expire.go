@@ -19,8 +19,10 @@ const (
 
 // Expire removes the ConfigMaps of the CronJob's executions whose time is over, but
 // for those that this Store read or wrote. One whose time cannot be told is left
-// alone, and so is one that somebody writes to meanwhile. What goes wrong is only
-// told: a later run comes by again.
+// alone, and so is one that somebody writes to meanwhile. It is the server's time
+// that counts: a clock here that is years ahead must not cost the records of all
+// others, and as long as the server has shown no time nothing is removed. What goes
+// wrong is only told: a later run comes by again.
 func (s *Store) Expire(ctx context.Context) {
 	removed, from := 0, ""
 	for range maxPages {
@@ -34,6 +36,7 @@ func (s *Store) Expire(ctx context.Context) {
 			s.kept(ctx, err)
 			return
 		}
+		s.look(page)
 		for _, object := range page {
 			if !s.expired(object) {
 				continue
@@ -67,20 +70,30 @@ func (s *Store) expired(object contract.Object) bool {
 	text, _ := under(metadata, "annotations")[expiryAnnotation].(string)
 	at, err := time.Parse(time.RFC3339, text)
 	switch {
-	case !named, !ours(object), under(metadata, "labels")[cronJobLabel] != s.CronJob, err != nil:
+	case !named, !ours(object), under(metadata, "labels")[cronJobLabel] != s.CronJob, ending(object), err != nil:
 		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.known[execution] == nil && s.Now().Add(-s.ahead).After(at.Add(skew))
+	// The server's time is this at least, and none when it has shown none.
+	now := s.stamp.Add(time.Since(s.seen))
+	return s.known[execution] == nil && !s.stamp.IsZero() && now.After(at.Add(skew))
 }
 
-// compare learns from what the server answered to a write how far this machine's
-// clock is ahead of the server's, which is in each object: what a clock says that is
-// years ahead must not cost the records of all others.
-func (s *Store) compare(stored contract.Object) {
-	latest := metaText(stored, "creationTimestamp")
-	fields, _ := under(stored, "metadata")["managedFields"].([]any)
+// look learns the server's time from a list.
+func (s *Store) look(page []contract.Object) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, object := range page {
+		s.learn(object)
+	}
+}
+
+// learn learns what time it is for the server, at least, from when an object was
+// created or changed. After a write that is the time of the write. It needs mu.
+func (s *Store) learn(object contract.Object) {
+	latest := metaText(object, "creationTimestamp")
+	fields, _ := under(object, "metadata")["managedFields"].([]any)
 	for _, field := range fields {
 		entry, _ := field.(map[string]any)
 		// They are all in UTC and of one form.
@@ -88,10 +101,9 @@ func (s *Store) compare(stored contract.Object) {
 		text, _ := entry["time"].(string)
 		latest = max(latest, text)
 	}
-	if at, err := time.Parse(time.RFC3339, latest); err == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.ahead = max(0, s.Now().Sub(at))
+	at, err := time.Parse(time.RFC3339, latest)
+	if err == nil && (s.stamp.IsZero() || at.After(s.stamp.Add(time.Since(s.seen)))) {
+		s.stamp, s.seen = at, time.Now()
 	}
 }
 

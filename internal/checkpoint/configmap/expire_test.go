@@ -53,6 +53,7 @@ func TestWhatExpires(t *testing.T) {
 			"theirs":     func(o contract.Object) { under(under(o, "metadata"), "labels")[managedByLabel] = "helm" },
 			"bare":       func(o contract.Object) { delete(under(o, "metadata"), "labels") },
 			"other-job":  func(o contract.Object) { under(under(o, "metadata"), "labels")[cronJobLabel] = "other" },
+			"ending":     func(o contract.Object) { under(o, "metadata")["deletionTimestamp"] = "2000-01-01T00:00:00Z" },
 			"read":       nil, "written": nil,
 		}
 		for name, edit := range keeps {
@@ -76,7 +77,7 @@ func TestWhatExpires(t *testing.T) {
 		s.requests()
 		s.unselective = true
 		s.store.Expire(t.Context())
-		if diff := cmp.Diff("bare broken "+testExecution+" fresh just-gone number other-job read stranger theirs unexpiring written", s.left()); diff != "" {
+		if diff := cmp.Diff("bare broken ending "+testExecution+" fresh just-gone number other-job read stranger theirs unexpiring written", s.left()); diff != "" {
 			t.Errorf("left (-want +have)\n%s", diff)
 		}
 		if len(s.told) > 0 {
@@ -164,25 +165,62 @@ func TestExpiryIsBounded(t *testing.T) {
 // A clock that is far ahead of the server's must not cost the records of others.
 func TestExpiryWithAClockThatIsAhead(t *testing.T) {
 	t.Parallel()
-	for _, follows := range []bool{false, true} {
+	for _, does := range []string{"creates", "updates", "reads"} {
 		bubble(t, func(t *testing.T, s *scene) {
 			s.expiring("fresh", time.Hour, nil)
 			s.expiring("gone", -time.Hour, nil)
 			store := s.another(func(o *Options) { o.Now = func() time.Time { return time.Now().Add(100 * 24 * time.Hour) } })
-			if follows {
-				// An update tells it too.
+			var err error
+			switch does {
+			case "creates":
+				err = store.Write(t.Context(), testExecution, intent("a")...)
+			case "updates":
 				s.write(intent("a")...)
 				time.Sleep(30 * time.Second)
-				if err := store.Write(t.Context(), testExecution, document(checkpoint.Dispatched, "a")); err != nil {
-					t.Fatal(err)
-				}
-			} else if err := store.Write(t.Context(), testExecution, intent("a")...); err != nil {
+				err = store.Write(t.Context(), testExecution, document(checkpoint.Dispatched, "a"))
+			case "reads":
+				// A run that resumes and finds everything recorded.
+				s.write(intent("a")...)
+				_, err = store.Read(t.Context(), testExecution)
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
 			store.Expire(t.Context())
 			if left := s.left(); left != testExecution+" fresh" {
-				t.Errorf("left: %s", left)
+				t.Errorf("after a run that %s, left: %s", does, left)
 			}
 		})
 	}
+}
+
+// Where the server shows no time, nothing is known to have expired, whatever the
+// clock here says. What it shows becomes older as time goes on.
+func TestExpiryWithoutTheServersTime(t *testing.T) {
+	t.Parallel()
+	untimed := func(o contract.Object) { delete(under(o, "metadata"), "managedFields") }
+	bubble(t, func(t *testing.T, s *scene) {
+		s.expiring("gone", -time.Hour, untimed)
+		s.expiring("soon-gone", time.Hour, untimed)
+		s.expiring("broken", -time.Hour, func(o contract.Object) { untimed(o); under(o, "metadata")["creationTimestamp"] = "yesterday" })
+		s.expiring("ancient", 0, func(o contract.Object) {
+			untimed(o)
+			under(under(o, "metadata"), "annotations")[expiryAnnotation] = "0001-01-01T00:00:00Z"
+		})
+		s.store.Expire(t.Context())
+		if left := s.left(); left != "ancient broken gone soon-gone" {
+			t.Errorf("left: %s", left)
+		}
+		s.write(intent("a")...)
+		time.Sleep(30 * time.Minute)
+		s.store.Expire(t.Context())
+		if left := s.left(); left != testExecution+" soon-gone" {
+			t.Errorf("after a write, left: %s", left)
+		}
+		time.Sleep(32 * time.Minute)
+		s.store.Expire(t.Context())
+		if left := s.left(); left != testExecution {
+			t.Errorf("an hour later, left: %s", left)
+		}
+	})
 }

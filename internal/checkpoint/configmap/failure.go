@@ -18,6 +18,13 @@ func (*alteredError) Error() string {
 	return "the cluster did not store what it was sent: something there changes the data or the labels of ConfigMaps"
 }
 
+// endingError says that a ConfigMap is still there and keeps nothing any more.
+type endingError struct{}
+
+func (*endingError) Error() string {
+	return "it is being deleted, and only waits for its finalizers"
+}
+
 // failed tells what became of a Read or a Write. An end of the context has no code;
 // neither has a step that is taken.
 func (s *Store) failed(doing string, err error) error {
@@ -42,6 +49,9 @@ func (s *Store) fix(err error) string {
 	call, ok := errors.AsType[*oneshot.CallError](err)
 	if _, altered := errors.AsType[*alteredError](err); altered {
 		return "Exempt ConfigMaps with the label " + managedByLabel + ": " + managedBy + " from the admission policies and webhooks that change them" + elsewhere
+	}
+	if _, ending := errors.AsType[*endingError](err); ending {
+		return "Keep what is in it (kubectl get configmap -o yaml), and find out who deleted it and what its finalizers wait for: without these records the work may be dispatched again"
 	}
 	if !ok {
 		return "Look at the ConfigMap, and run again"

@@ -209,9 +209,14 @@ func (f *fake) store(verb string, object contract.Object) (contract.Object, erro
 	f.version++
 	metadata := member(object, "metadata")
 	metadata["resourceVersion"] = strconv.Itoa(f.version)
-	metadata["managedFields"] = []any{map[string]any{"manager": "aks-oneshot", "time": time.Now().UTC().Format(time.RFC3339)}}
+	metadata["managedFields"] = managedNow()
 	f.objects[name] = f.marshal(object)
 	return f.parse(f.objects[name]), nil
+}
+
+// managedNow is what the server notes of a change that it takes.
+func managedNow() []any {
+	return []any{map[string]any{"manager": "aks-oneshot", "time": time.Now().UTC().Format(time.RFC3339)}}
 }
 
 // keeps checks that a write leaves all that is there as it is, but for signatures
@@ -268,6 +273,7 @@ func (f *fake) change(execution string, edit func(contract.Object)) {
 	if raw := f.objects[nameOf(execution)]; raw != nil {
 		object = f.parse(raw)
 	}
+	member(object, "metadata")["managedFields"] = managedNow()
 	edit(object)
 	f.version++
 	member(object, "metadata")["resourceVersion"] = strconv.Itoa(f.version)

@@ -49,7 +49,7 @@ func (s *scene) byAnother(documents ...checkpoint.Document) {
 		s.store.mark(object)
 		for _, d := range documents {
 			if _, found, _ := documentOf(object, d.Step); !found {
-				set(object, d)
+				s.store.set(object, d)
 			}
 		}
 	})

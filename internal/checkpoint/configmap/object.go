@@ -3,6 +3,7 @@ package configmap
 import (
 	"maps"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
@@ -20,11 +21,17 @@ const (
 	managedBy = "aks-oneshot"
 	component = "checkpoint"
 
-	// The annotations are those of whoever wrote last.
+	// These annotations are those of whoever wrote last.
 	expiryAnnotation  = "aks-oneshot/expires-at"
 	attemptAnnotation = "aks-oneshot/attempt"
 	runAnnotation     = "aks-oneshot/run"
 	commitAnnotation  = "aks-oneshot/source-commit"
+
+	// storedByPrefix is that of the annotations that say for each step which run has
+	// stored it.
+	storedByPrefix = "aks-oneshot/stored-by."
+	// attempts comes before the attempt in the address of a run.
+	attempts = "/attempts/"
 )
 
 const (
@@ -112,8 +119,16 @@ func documentOf(object contract.Object, step checkpoint.Step) (d checkpoint.Docu
 	return d, true, ""
 }
 
-// set puts a document into a ConfigMap.
-func set(object contract.Object, d checkpoint.Document) {
+// set puts a document into a ConfigMap, and says whose it is. That of another with
+// the same content stays the other's.
+func (s *Store) set(object contract.Object, d checkpoint.Document) {
+	_, found, _ := documentOf(object, d.Step)
+	if annotations := member(member(object, "metadata"), "annotations"); !found {
+		delete(annotations, storedByPrefix+string(d.Step))
+		if s.Run != "" {
+			annotations[storedByPrefix+string(d.Step)] = s.Run
+		}
+	}
 	data := member(object, "data")
 	data[string(d.Step)+dataSuffix] = string(d.Data)
 	if d.Signature != "" {
@@ -136,15 +151,21 @@ func sizeOf(object contract.Object) int {
 	return size
 }
 
-// attemptOf is the attempt that an annotation tells, 0 when none does.
-func attemptOf(object contract.Object) int {
-	text, _ := under(under(object, "metadata"), "annotations")[attemptAnnotation].(string)
-	attempt, err := strconv.Atoi(text)
-	if err != nil || attempt < 0 {
+// attemptOf is the attempt of this workflow run that has stored a step, 0 when it
+// was another run, or is not known.
+func (s *Store) attemptOf(object contract.Object, step checkpoint.Step) int {
+	ours, _, known := strings.Cut(s.Run, attempts)
+	text, _ := under(under(object, "metadata"), "annotations")[storedByPrefix+string(step)].(string)
+	theirs, number, _ := strings.Cut(text, attempts)
+	attempt, err := strconv.Atoi(number)
+	if !known || theirs != ours || err != nil || attempt < 1 {
 		return 0
 	}
 	return attempt
 }
+
+// ending says that a ConfigMap is being deleted.
+func ending(object contract.Object) bool { return metaText(object, "deletionTimestamp") != "" }
 
 // under returns the object at a key, nil when there is none.
 func under(object map[string]any, key string) map[string]any {

@@ -33,7 +33,7 @@ func (s *Store) Read(ctx context.Context, execution string) (checkpoint.Found, e
 		if !ok {
 			continue
 		}
-		c := checkpoint.Copy{Document: d, Where: s.where(execution), Attempt: attemptOf(object)}
+		c := checkpoint.Copy{Document: d, Where: s.where(execution), Attempt: s.attemptOf(object, step)}
 		if unreadable != "" {
 			c.Err = errors.New(unreadable)
 		}
@@ -43,7 +43,8 @@ func (s *Store) Read(ctx context.Context, execution string) (checkpoint.Found, e
 }
 
 // get reads the ConfigMap of an execution, nil when there is none, and remembers it.
-// One that is not ours is an error.
+// One that is not ours is an error, and so is one that is being deleted: a record
+// there is not kept.
 func (s *Store) get(p *patience, execution string) (contract.Object, error) {
 	s.unasked(execution)
 	var object contract.Object
@@ -62,6 +63,9 @@ func (s *Store) get(p *patience, execution string) (contract.Object, error) {
 		return nil, err
 	}
 	s.saw(execution, object)
+	if ending(object) {
+		return nil, &endingError{}
+	}
 	return object, nil
 }
 

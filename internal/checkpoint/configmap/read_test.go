@@ -152,7 +152,9 @@ func TestUnreadableCopies(t *testing.T) {
 			o["binaryData"] = map[string]any{"terminal.json": "e30=", "else": "AAAA"}
 			under(o, "data")["dispatched.json"] = json.Number("7")
 			under(o, "data")["dispatch-ambiguous.json"] = ""
-			under(under(o, "metadata"), "annotations")[attemptAnnotation] = "many"
+			annotations := under(under(o, "metadata"), "annotations")
+			run, _, _ := strings.Cut(testRun, "2")
+			annotations[storedByPrefix+"prepared"], annotations[storedByPrefix+"dispatch-intent"] = run+"many", run+"-1"
 		})
 		found, err := s.another().Read(t.Context(), testExecution)
 		if err != nil {
@@ -187,8 +189,8 @@ func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		`{}`, `{"data":null}`, `{"data":[]}`, `{"data":{"terminal.json":"{}","terminal.hmac-sha256":"00"}}`,
 		`{"data":{"dispatch-intent.json":7,"dispatch-intent.hmac-sha256":[]}}`, `{"binaryData":{"prepared.json":"e30="}}`,
-		`{"metadata":{"annotations":{"aks-oneshot/attempt":"-1","aks-oneshot/expires-at":"never"}}}`,
-		`{"metadata":{"annotations":{"aks-oneshot/attempt":"99999999999999999999"},"labels":{"a":7}},"immutable":true}`,
+		`{"metadata":{"annotations":{"aks-oneshot/stored-by.terminal":"/attempts/-1","aks-oneshot/expires-at":"never"}}}`,
+		`{"metadata":{"annotations":{"aks-oneshot/stored-by.terminal":"https://github.com/octo/app/actions/runs/17/attempts/99999999999999999999"},"labels":{"a":7}},"immutable":true}`,
 		`{"metadata":null,"data":{"manifest.json":"{}"," prepared.json":"x","PREPARED.json":"x"}}`,
 		`{"metadata":{"labels":"app.kubernetes.io/managed-by"},"data":{"terminal.json":"\ud83d\ude00\u0000"}}`,
 	} {

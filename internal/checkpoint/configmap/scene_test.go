@@ -19,6 +19,7 @@ const (
 	testCronJob   = "inventory"
 	testExecution = "fdai-inventory-0123456789abcdef"
 	testRun       = "https://github.com/octo/app/actions/runs/17/attempts/2"
+	laterRun      = "https://github.com/octo/app/actions/runs/17/attempts/3"
 )
 
 // scene is a Store of a fake API server.

@@ -32,9 +32,10 @@ func (s *Store) Write(ctx context.Context, execution string, documents ...checkp
 	if err != nil {
 		return err
 	}
+	turn := s.of(execution).turn
 	select {
-	case s.turn <- struct{}{}:
-		defer func() { <-s.turn }()
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
 	case <-ctx.Done():
 		return s.failed(doing, &stoppedError{cause: context.Cause(ctx)})
 	}
@@ -124,10 +125,10 @@ func (w *write) step() (done bool, err error) {
 func (w *write) create(k known) (bool, error) {
 	object := w.blank(w.execution)
 	for _, d := range k.written {
-		set(object, d)
+		w.set(object, d)
 	}
 	for _, d := range w.documents {
-		set(object, d)
+		w.set(object, d)
 	}
 	return w.send(object, func(ctx context.Context) (contract.Object, error) {
 		return w.API.CreateConfigMap(ctx, w.Namespace, object)
@@ -176,16 +177,12 @@ func (w *write) send(object contract.Object, request func(context.Context) (cont
 		return false, err
 	}
 	w.saw(w.execution, stored)
-	w.compare(stored)
 	return true, w.confirm(stored)
 }
 
 // merged returns the ConfigMap with the documents in it, and whether that is a
 // change. What this Store wrote before and somebody took out comes back.
 func (w *write) merged(k known) (object contract.Object, changed bool, err error) {
-	if metaText(k.object, "deletionTimestamp") != "" {
-		return nil, false, errors.New("it is being deleted, and only waits for its finalizers")
-	}
 	object = copied(k.object)
 	for _, d := range w.documents {
 		kept, found, unreadable := documentOf(object, d.Step)
@@ -198,12 +195,12 @@ func (w *write) merged(k known) (object contract.Object, changed bool, err error
 			continue
 		}
 		// It is not there, or is and its signature is none of this content.
-		set(object, d)
+		w.set(object, d)
 		changed = true
 	}
 	for _, d := range k.written {
 		if _, found, _ := documentOf(object, d.Step); !found {
-			set(object, d)
+			w.set(object, d)
 			changed = true
 		}
 	}
@@ -231,6 +228,9 @@ func alike(a, b []byte) bool {
 // confirm holds what the server stored against what it was sent: admission may
 // change objects.
 func (w *write) confirm(stored contract.Object) error {
+	if ending(stored) {
+		return &endingError{}
+	}
 	intact := ours(stored)
 	for _, d := range w.documents {
 		kept, found, unreadable := documentOf(stored, d.Step)

@@ -1,10 +1,13 @@
 package configmap
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -217,8 +220,47 @@ func TestAConfigMapThatIsBeingDeleted(t *testing.T) {
 		for _, documents := range [][]checkpoint.Document{intent("a"), {document(checkpoint.Dispatched, "a")}} {
 			wantFailure(t, s.store.Write(t.Context(), testExecution, documents...), failure.CheckpointStoreFailed, "being deleted", "finalizers")
 		}
+		// What a Write cannot count on, a Read does not count as kept either.
+		_, err := s.another().Read(t.Context(), testExecution)
+		wantFailure(t, err, failure.CheckpointStoreFailed, "looking for records in ConfigMap", "being deleted", "finalizers", "Keep what is in it")
 		s.remove(testExecution)
 		s.write(document(checkpoint.Dispatched, "a"))
 		s.holds(append(intent("a"), document(checkpoint.Dispatched, "a"))...)
+	})
+}
+
+// Somebody deletes it at the moment that it is written to.
+func TestAConfigMapThatIsDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *scene) {
+		s.write(intent("a")...)
+		s.admit = func(_ string, object contract.Object) {
+			under(object, "metadata")["deletionTimestamp"] = "2026-11-30T14:21:40Z"
+		}
+		wantFailure(t, s.store.Write(t.Context(), testExecution, document(checkpoint.Dispatched, "a")), failure.CheckpointStoreFailed, "being deleted")
+	})
+}
+
+// What is stuck with the ConfigMap of one execution holds up no other's.
+func TestEachExecutionHasItsOwnTurn(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, s *scene) {
+		s.write(intent("a")...)
+		s.fault = always("update", hang)
+		ctx, cancel := context.WithCancel(t.Context())
+		stuck := make(chan error)
+		go func() { stuck <- s.store.Write(ctx, testExecution, document(checkpoint.Dispatched, "a")) }()
+		synctest.Wait()
+		began := time.Now()
+		if err := s.store.Write(t.Context(), "fdai-inventory-retry-1-0123456789abcdef", intent("a")...); err != nil {
+			t.Error(err)
+		}
+		if waited := time.Since(began); waited > 0 {
+			t.Errorf("a successor waited for %s", waited)
+		}
+		cancel()
+		if err := <-stuck; err == nil {
+			t.Error("the first was not stuck: this test shows nothing")
+		}
 	})
 }
