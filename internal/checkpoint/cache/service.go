@@ -145,7 +145,7 @@ func (s *service) repeat(ctx context.Context, host string, ask func(context.Cont
 			return nil, p.tried(try)
 		}
 		s.notify(fmt.Sprintf("The cache: %s; trying again in %s", p.what, wait.Round(100*time.Millisecond)))
-		if err := sleep(ctx, wait); err != nil {
+		if err := network.Sleep(ctx, wait); err != nil {
 			return nil, err
 		}
 		pause *= 2
@@ -182,18 +182,6 @@ func (s *service) ask(req *http.Request, c call) ([]byte, error) {
 		return nil, s.refused(c, req.URL.Host, resp, body)
 	}
 	return body, err
-}
-
-// sleep waits, and returns ctx's cause when that ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // call is what a request asks for.
