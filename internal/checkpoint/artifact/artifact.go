@@ -12,6 +12,7 @@ import (
 	"crypto/x509"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -89,7 +90,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.Now = time.Now
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = pause
 	}
 	if o.Notify == nil {
 		o.Notify = func(string) {}
@@ -101,18 +102,19 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	restPace := p
 	if o.Attempt <= 1 {
 		// There is nothing that only the REST API could show: it is not waited for
-		// long.
-		p.tries, p.try = 2, 10*time.Second
+		// long where the results service fails, and else not at all.
+		restPace.tries, restPace.try = 2, 10*time.Second
 	}
-	api, err := newREST(o, client, masks, p)
+	api, err := newREST(o, client, masks, restPace)
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{
 		options: o, secrets: masks, results: service, rest: api,
-		blobs: &blobs{client: client, secrets: masks, pace: service.pace, agent: agent(o)},
+		blobs: &blobs{client: client, secrets: masks, pace: p, agent: agent(o), plain: strings.HasPrefix(service.origin, "http:")},
 		seen:  map[key]content{}, slots: map[slotKey]*slot{},
 	}
 	s.latest = s.list(ctx)
@@ -137,16 +139,6 @@ func (s *Store) keep(a Artifact) {
 	defer s.mu.Unlock()
 	if !slices.Contains(s.stored, a) {
 		s.stored = append(s.stored, a)
-	}
-}
-
-// sleep pauses until ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
 	}
 }
 

@@ -28,6 +28,9 @@ type blobs struct {
 	secrets *secrets
 	pace    pace
 	agent   string
+	// plain says that the results service has no TLS, on this machine: then the
+	// storage need not have any.
+	plain bool
 }
 
 func digestOf(data []byte) string {
@@ -118,6 +121,10 @@ func (b *blobs) at(address string) (*service, string, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return s, "the storage", errors.New("the address of the content is no URL")
+	}
+	// Who is asked by TLS must not have this machine ask its own services.
+	if u.Scheme != "https" && (u.Scheme != "http" || !b.plain) {
+		return s, u.Host, errors.New("the address of the content is not an https URL")
 	}
 	return s, u.Host, nil
 }

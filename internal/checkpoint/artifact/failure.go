@@ -14,7 +14,11 @@ const (
 	fixRunner = "The runner sets it: run this as an action of a workflow on GitHub, or use checkpoint-stores: cluster"
 	fixStatus = "See https://www.githubstatus.com, and run again; it resumes"
 	fixLost   = "Run again. If it stays so, find out in the cluster whether the Job of this execution ran: what the artifact says of it is lost, unless another checkpoint store has it"
-	fixGrant  = "Give the job `permissions: actions: read` and leave github-token at its default; then run again"
+	grant     = "Give the job `permissions: actions: read` and leave github-token at its default"
+	fixWarned = grant + ": a run that is run again keeps the permissions that it began with"
+	// A re-run takes the workflow as it was, so that nothing mends this one.
+	fixGrant = grant + ", and begin a new run: one that is run again keeps the permissions that it began with. " +
+		"A new run does not see these artifacts: before, make sure by the logs of the earlier attempts, and in the cluster, that they dispatched nothing"
 )
 
 func missing(variable, what string) error {
@@ -144,10 +148,14 @@ func failureOf(err error) error {
 	return err
 }
 
-// textOf returns an error without its code and without what can be done.
+// textOf returns an error without its code, and that of a service without what can be
+// done.
 func textOf(err error) string {
-	if t, ok := err.(*trouble); ok { //nolint:errorlint // what wraps one has a text of its own
-		return t.doing + ": " + t.text()
+	switch e := err.(type) { //nolint:errorlint // what wraps one has a text of its own
+	case *trouble:
+		return e.doing + ": " + e.text()
+	case *failure.Error:
+		return e.Text()
 	}
 	return err.Error()
 }
@@ -178,7 +186,7 @@ func (s *Store) warn(err error) {
 	defer s.mu.Unlock()
 	if !s.warned {
 		s.warned = true
-		s.options.Notify("a later attempt of this run may not be able to look for the artifacts that this one stores, and will not go on then: " + text + ". " + fixGrant)
+		s.options.Notify("a later attempt of this run may not be able to look for the artifacts that this one stores, and will not go on then: " + text + ". " + fixWarned)
 	}
 }
 

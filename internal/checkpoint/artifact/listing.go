@@ -3,7 +3,6 @@ package artifact
 import (
 	"context"
 	"fmt"
-	"sync"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
@@ -34,35 +33,65 @@ func (r row) key() key { return key{r.name.String(), r.id} }
 // where names the row for people.
 func (r row) where() string { return fmt.Sprintf("artifact %s (id %d)", r.name, r.id) }
 
-// listing is what both services show of the run.
+// listing is what the services show of the run.
 type listing struct {
 	done chan struct{}
 	// rows are those of ours, in no order, each once.
 	rows []row
-	// rest and internal are why one of them has shown nothing.
+	// rest and internal are why one of them has shown nothing. In the first attempt
+	// rest is nil when the results service has shown everything.
 	rest, internal error
+}
+
+// shown is what one service shows.
+type shown struct {
+	rows []row
+	err  error
 }
 
 // list begins to list the artifacts.
 func (s *Store) list(ctx context.Context) *listing {
 	l := &listing{done: make(chan struct{})}
+	known := begin(func() ([]row, error) {
+		if s.rest == nil {
+			return nil, errNoToken
+		}
+		return s.rest.list(ctx)
+	})
+	own := begin(func() ([]row, error) { return s.results.list(ctx) })
 	go func() {
 		defer close(l.done)
-		var wg sync.WaitGroup
-		var shown, known []row
-		wg.Go(func() { shown, l.internal = s.results.list(ctx) })
-		wg.Go(func() {
-			if s.rest == nil {
-				l.rest = errNoToken
-				return
-			}
-			known, l.rest = s.rest.list(ctx)
-		})
-		wg.Wait()
-		l.rows = merge(known, shown)
+		shown := <-own
+		if l.internal = shown.err; s.options.Attempt <= 1 && l.internal == nil {
+			// There is no earlier attempt, and nothing that the REST API could add to
+			// this. What it answers is of use to a later attempt only.
+			l.rows = merge(nil, shown.rows)
+			go func() { s.warn((<-known).err) }()
+			return
+		}
+		rest := <-known
+		l.rest = rest.err
+		l.rows = merge(rest.rows, shown.rows)
 	}()
 	return l
 }
+
+// begin asks one service, in the background.
+func begin(list func() ([]row, error)) <-chan shown {
+	c := make(chan shown, 1)
+	go func() {
+		var s shown
+		s.err = checkpoint.Guard(listingArtifacts, func() (err error) {
+			s.rows, err = list()
+			return err
+		})
+		c <- s
+	}()
+	return c
+}
+
+// listingArtifacts is what is being done, in the words for people.
+const listingArtifacts = "listing the artifacts of the run"
 
 // wait returns when the listing is there. The error is what ended ctx.
 func (l *listing) wait(ctx context.Context, doing string) error {
@@ -138,15 +167,8 @@ func merge(known, shown []row) []row {
 // found says how far the listing tells what there is. The error is that of both
 // services having failed.
 func (s *Store) found(l *listing) (checkpoint.Found, error) {
-	first := s.options.Attempt <= 1
-	if first && l.internal == nil {
-		s.warn(l.rest)
-	}
 	switch {
 	case l.rest == nil && l.internal == nil:
-		return checkpoint.Found{Complete: true}, nil
-	case l.internal == nil && first:
-		// There is no earlier attempt that could be hidden.
 		return checkpoint.Found{Complete: true}, nil
 	case l.internal == nil:
 		return checkpoint.Found{Blind: s.blind(l.rest)}, nil

@@ -62,7 +62,9 @@ func (s *Store) contents(ctx context.Context, rows []row) []content {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			all[i] = s.content(ctx, r)
+			if err := checkpoint.Guard("reading it", func() error { all[i] = s.content(ctx, r); return nil }); err != nil {
+				all[i] = content{err: err}
+			}
 		})
 	}
 	wg.Wait()

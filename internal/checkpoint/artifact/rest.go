@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-github/v88/github"
 
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
 )
 
@@ -108,13 +109,15 @@ type limited struct {
 // page is one of a list.
 type page struct {
 	total int
+	more  bool // says that another one follows
 	ids   []int64
 	rows  []row
 }
 
 // list returns the artifacts of the run whose names are ours. It reads the whole
 // list, since the execution is not known yet when it begins, and begins again when
-// the list changed meanwhile: what moves to another page may be missed.
+// the list changed meanwhile: what moves to another page may be missed. Of a list that
+// stays shorter than it says, the rows are returned beside the error.
 func (r *rest) list(ctx context.Context) ([]row, error) {
 	var before int
 	for range 5 {
@@ -122,13 +125,15 @@ func (r *rest) list(ctx context.Context) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		// A list that is not as long as it says, and stays so, is not changing.
-		if ids >= total || ids == before {
+		if ids >= total {
 			return rows, nil
+		}
+		if ids == before { // It is not changing.
+			return rows, storeFailed(listingArtifacts+": there are %d in the list, and it says that there are %d", ids, total).WithFix(fixStatus)
 		}
 		before = ids
 	}
-	return nil, storeFailed("listing the artifacts of the run: the list changed all the time while it was read").
+	return nil, storeFailed(listingArtifacts + ": the list changed all the time while it was read").
 		WithFix("Run again when fewer jobs of this run store artifacts")
 }
 
@@ -141,8 +146,7 @@ func (r *rest) pages(ctx context.Context) (rows []row, ids, total int, err error
 	}
 	count := (first.total + perPage - 1) / perPage
 	if count > maxPages {
-		return nil, 0, 0, storeFailed("listing the artifacts of the run: there are %d, which is more than can be looked through", first.total).
-			WithFix("Use checkpoint-stores: cluster")
+		return nil, 0, 0, tooMany(first.total)
 	}
 	all := make([]page, max(count, 1))
 	all[0] = first
@@ -155,16 +159,29 @@ func (r *rest) pages(ctx context.Context) (rows []row, ids, total int, err error
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			p, err := r.page(ctx, n)
+			err := checkpoint.Guard(listingArtifacts, func() (err error) {
+				all[n-1], err = r.page(ctx, n)
+				return err
+			})
 			if err != nil {
 				cancel(err) // The first one counts; the others end.
 			}
-			all[n-1] = p
 		})
 	}
 	wg.Wait()
+	// A count that is too low must not hide what comes after it.
+	for ctx.Err() == nil && all[len(all)-1].more {
+		p, err := r.page(ctx, len(all)+1)
+		if err == nil && len(all) == maxPages {
+			err = tooMany(perPage * maxPages)
+		}
+		if err != nil {
+			cancel(err)
+		}
+		all = append(all, p)
+	}
 	if err := context.Cause(outer); err != nil {
-		return nil, 0, 0, ended("listing the artifacts of the run", err)
+		return nil, 0, 0, ended(listingArtifacts, err)
 	}
 	if err := context.Cause(ctx); err != nil {
 		return nil, 0, 0, err
@@ -180,9 +197,14 @@ func (r *rest) pages(ctx context.Context) (rows []row, ids, total int, err error
 	return rows, len(seen), total, nil
 }
 
+func tooMany(count int) error {
+	return storeFailed(listingArtifacts+": there are %d, which is more than can be looked through", count).
+		WithFix("Use checkpoint-stores: cluster")
+}
+
 func (r *rest) page(ctx context.Context, n int) (page, error) {
 	var p page
-	err := r.pace.do(ctx, "listing the artifacts of the run", func(ctx context.Context) *trouble {
+	err := r.pace.do(ctx, listingArtifacts, func(ctx context.Context) *trouble {
 		list, resp, err := r.actions.ListWorkflowRunArtifacts(ctx, r.owner, r.repo, r.run, &github.ListOptions{Page: n, PerPage: perPage})
 		if err != nil {
 			return r.trouble(resp, err)
@@ -190,7 +212,7 @@ func (r *rest) page(ctx context.Context, n int) (page, error) {
 		if list == nil || list.TotalCount == nil {
 			return r.service.odd(r.host, resp.StatusCode, "it is not the JSON that was expected")
 		}
-		p = page{total: int(list.GetTotalCount())}
+		p = page{total: int(list.GetTotalCount()), more: resp.NextPage > n}
 		for _, a := range list.Artifacts {
 			p.ids = append(p.ids, a.GetID())
 			if name, ok := parseName(a.GetName()); ok {

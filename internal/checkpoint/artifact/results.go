@@ -146,7 +146,7 @@ func (r *results) finalize(ctx context.Context, n name, data []byte) (int64, err
 // list returns the artifacts that the service shows and whose names are ours.
 func (r *results) list(ctx context.Context) ([]row, error) {
 	var rows []row
-	err := r.call(ctx, "listing the artifacts of the run", "ListArtifacts", map[string]any{}, func(body io.Reader) error {
+	err := r.call(ctx, listingArtifacts, "ListArtifacts", map[string]any{}, func(body io.Reader) error {
 		rows = nil // An earlier try may have got some.
 		return decodeList(body, func(l listed) {
 			if row, ok := l.row(); ok {

@@ -7,6 +7,9 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"github.com/aks-oneshot/aks-oneshot/internal/network"
 )
 
 // pace says how often a request is made, and how long the pauses are. The official
@@ -20,6 +23,9 @@ type pace struct {
 	try    time.Duration // what one try may take
 	sleep  func(context.Context, time.Duration)
 }
+
+// pause is the sleep of a store that is given no other.
+func pause(ctx context.Context, d time.Duration) { _ = network.Sleep(ctx, d) } // Who pauses looks at ctx.
 
 // do tries until there is an answer that is none of those that may pass. It returns
 // nil, a *trouble, or what ended ctx.
@@ -82,6 +88,11 @@ func (e *endedError) Unwrap() error { return e.cause }
 
 func isEnded(err error) bool {
 	_, ok := errors.AsType[*endedError](err)
+	return ok
+}
+
+func isPanic(err error) bool {
+	_, ok := errors.AsType[*checkpoint.PanicError](err)
 	return ok
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 )
@@ -24,6 +25,9 @@ type slot struct {
 	number int
 	// address is where the content goes, "" when the artifact was not created.
 	address string
+	// created is when that was, and renewed when a name was last given up because its
+	// address was not taken any more.
+	created, renewed time.Time
 	// held says that the name may be taken by a creation of ours whose answer was
 	// lost.
 	held bool
@@ -33,6 +37,17 @@ type slot struct {
 	// documents are what the step is known to be stored with, and where.
 	documents []checkpoint.Document
 	where     string
+}
+
+// addressLife is how long an address is kept that the storage refuses: another one
+// takes another name, of which there are few. They are good for an hour or so.
+const addressLife = 5 * time.Minute
+
+// old reports whether the address may have ended, by what the storage says or by
+// its age.
+func (s *slot) old(now time.Time, code string) bool {
+	return (code == "AuthenticationFailed" || now.Sub(s.created) >= addressLife) &&
+		(s.renewed.IsZero() || now.Sub(s.renewed) >= addressLife)
 }
 
 // next goes on to the next name.
@@ -71,7 +86,10 @@ func (s *Store) Reserve(ctx context.Context, execution string, step checkpoint.S
 			return
 		}
 		n.number = slot.number
-		_ = s.create(ctx, slot, n) // Write tells it, if it fails there too.
+		// Write tells it, if it fails there too.
+		if err := checkpoint.Guard("creating the artifact "+n.String(), func() error { return s.create(ctx, slot, n) }); isPanic(err) {
+			slot.held = true // It is not known how far it came.
+		}
 	}()
 }
 
@@ -79,7 +97,7 @@ func (s *Store) Reserve(ctx context.Context, execution string, step checkpoint.S
 func (s *Store) create(ctx context.Context, slot *slot, n name) error {
 	address, err := s.results.create(ctx, n)
 	if err == nil {
-		slot.address = address
+		slot.address, slot.created = address, s.options.Now()
 		return nil
 	}
 	if t, ok := errors.AsType[*trouble](err); !ok || t.mayBeDone {

@@ -198,7 +198,7 @@ func TestJobsRace(t *testing.T) {
 		stores := []*Store{w.open()}
 		for range jobs - 1 {
 			w.NextJob()
-			stores = append(stores, w.open(func(o *Options) { o.Sleep = sleep }))
+			stores = append(stores, w.open(func(o *Options) { o.Sleep = pause }))
 		}
 		errs := make([]error, jobs)
 		var wg sync.WaitGroup

@@ -95,6 +95,20 @@ func (w *world) next(how standin.Rerun, change ...func(*Options)) *Store {
 	return w.open(change...)
 }
 
+// await waits for what goes on in the background.
+func (w *world) await(there func() bool) {
+	w.t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		w.mu.Lock()
+		ok := there()
+		w.mu.Unlock()
+		if ok {
+			return
+		}
+	}
+	w.t.Fatal("it did not come")
+}
+
 func document(step checkpoint.Step, text string) checkpoint.Document {
 	return checkpoint.Document{Step: step, Data: []byte(`{"state":"` + string(step) + `","text":"` + text + `"}` + "\n")}
 }

@@ -73,6 +73,7 @@ func (w *write) run(ctx context.Context) error {
 			return err
 		}
 	}
+	w.name.number = maxNumber
 	return storeFailed("%s: all names up to %s are taken by artifacts that cannot be read", w.doing, w.name).
 		WithFix("Run all jobs again: another attempt has names of its own")
 }
@@ -95,12 +96,10 @@ func (w *write) try(ctx context.Context) (done bool, err error) {
 		}
 	}
 	if err := w.store.blobs.upload(ctx, w.name, w.slot.address, w.data); err != nil {
-		if t, ok := errors.AsType[*trouble](err); ok && t.denied() {
-			// The address is good for a while only.
-			if reserved {
-				return false, nil
-			}
-			w.slot.next()
+		now := w.store.options.Now()
+		if t, ok := errors.AsType[*trouble](err); ok && t.denied() && reserved && w.slot.old(now, t.code) {
+			w.slot.renewed = now
+			return false, nil
 		}
 		return false, err
 	}
