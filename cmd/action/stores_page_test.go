@@ -108,7 +108,7 @@ func TestStoresPageNamesWhatIsStored(t *testing.T) {
 	t.Parallel()
 	page := readFile(t, storesPage)
 	for file, pattern := range map[string]string{
-		"../../internal/checkpoint/configmap/object.go": `(?m)^\t(?:managedByLabel|cronJobLabel|namePrefix|managedBy) += "([^"]+)"$`,
+		"../../internal/checkpoint/configmap/object.go": `(?m)^\t(?:managedByLabel|cronJobLabel|namePrefix|managedBy|storedByPrefix) += "([^"]+)"$`,
 		"../../internal/checkpoint/cache/cache.go":      `keyPrefix += "([^"]+)"`,
 	} {
 		found := regexp.MustCompile(pattern).FindAllStringSubmatch(readFile(t, file), -1)

@@ -34,7 +34,7 @@ var outputDocs = []OutputDoc{
 	{"checkpoint-stores", "Where else records are kept: some of artifact, cluster and cache, with commas between them; empty when nowhere."},
 	{"checkpoint-artifacts", "The artifacts that this run stored, as JSON: a list of objects with name and id, [] when there are none."},
 	{"checkpoints-stored", "true when there are records and each is in every one of checkpoint-stores, so that a run on another machine finds them all; else false, also when there was nothing to record and when checkpoint-stores is empty."},
-	{"resumed-from", "Where the records were found that this run resumed from: a store and the attempt of the workflow that stored them, as in artifact, attempt 1, or work-dir; empty when it resumed from none."},
+	{"resumed-from", "Where the records were found that this run resumed from: a store and, where it was one of this workflow run, the attempt that stored them, as in artifact, attempt 1, or work-dir; empty when it resumed from none."},
 	{"duration-seconds", "How long the run took, in seconds with three decimals."},
 }
 
