@@ -1,7 +1,6 @@
 package artifact
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -199,26 +198,12 @@ func (w *write) compare(ctx context.Context, rows []row) (done bool, err error) 
 	return false, nil
 }
 
-// judge holds the step against what is stored. Neither done nor an error is a copy
-// that says the same and is not as good: it is signed otherwise, or not complete.
+// judge holds the step against what is stored, as [bundle.Holds] does.
 func (w *write) judge(stored []checkpoint.Document, where string) (done bool, err error) {
-	find := func(step checkpoint.Step) (checkpoint.Document, bool) {
-		at := slices.IndexFunc(stored, func(d checkpoint.Document) bool { return d.Step == step })
-		if at < 0 {
-			return checkpoint.Document{}, false
-		}
-		return stored[at], true
+	if done, err = bundle.Holds(stored, w.documents); err != nil {
+		return false, fmt.Errorf("%s: %s: %w", w.doing, where, err)
 	}
-	if have, ok := find(w.name.step); ok && !bytes.Equal(have.Data, w.documents[len(w.documents)-1].Data) {
-		return false, fmt.Errorf("%s: %s: %w", w.doing, where, checkpoint.ErrTaken)
-	}
-	for _, d := range w.documents {
-		have, ok := find(d.Step)
-		if !ok || have.Signature != d.Signature || !bytes.Equal(have.Data, d.Data) {
-			return false, nil
-		}
-	}
-	return true, nil
+	return done, nil
 }
 
 func (w *write) keep(a Artifact, documents []checkpoint.Document, where string) {

@@ -103,6 +103,29 @@ func add(w *zip.Writer, name string, data []byte) error {
 	return err
 }
 
+// Holds reports whether what is stored has all documents, as they are: a place that
+// has them is left alone. It is false of a copy that says the same and is not as good,
+// since one is missing or signed otherwise.
+//
+// The last document is that of the step. Where it is stored with other content, the
+// error is [checkpoint.ErrTaken].
+func Holds(stored, documents []checkpoint.Document) (bool, error) {
+	find := func(step checkpoint.Step) int {
+		return slices.IndexFunc(stored, func(d checkpoint.Document) bool { return d.Step == step })
+	}
+	step := documents[len(documents)-1]
+	if at := find(step.Step); at >= 0 && !bytes.Equal(stored[at].Data, step.Data) {
+		return false, checkpoint.ErrTaken
+	}
+	for _, d := range documents {
+		at := find(d.Step)
+		if at < 0 || stored[at].Signature != d.Signature || !bytes.Equal(stored[at].Data, d.Data) {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
 // Unpack returns the documents of a bundle, in the order in which they are there. It
 // judges none: what they say is as far from being believed as before.
 //

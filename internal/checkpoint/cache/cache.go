@@ -32,7 +32,7 @@ import (
 // Name is the word of the input checkpoint-stores for this place.
 const Name = "cache"
 
-// Options are what a [Store] is opened with. All but the last three are what the
+// Options are what a [Store] is opened with. The first are what the
 // runner says of the job, in the variables that are named.
 type Options struct {
 	// ResultsURL is ACTIONS_RESULTS_URL: the service that has the cache of today, of
@@ -46,6 +46,10 @@ type Options struct {
 	Mode string
 	// Attempt is GITHUB_RUN_ATTEMPT, from 1. It is in the key of what is stored.
 	Attempt int
+
+	// Believes reports whether a document is to be gone by, as [checkpoint.Key] has it.
+	// One that is not hides none of those before it. Nil is of every document.
+	Believes func(execution string, d checkpoint.Document) bool
 
 	// Version is this program's, for the services' logs.
 	Version string
@@ -63,6 +67,8 @@ type Store struct {
 	cache   *actionscache.Cache
 	service *service
 	attempt int
+	// believes is that of the options.
+	believes func(execution string, d checkpoint.Document) bool
 
 	// upload is what the upload of an entry gets, read and write what a whole Read
 	// or Write does.
@@ -102,8 +108,11 @@ func Open(o Options) (*Store, error) {
 	if err := checkScopes(cache.Scopes()); err != nil {
 		return nil, err
 	}
+	if o.Believes == nil {
+		o.Believes = func(string, checkpoint.Document) bool { return true }
+	}
 	return &Store{
-		cache: cache, service: service, attempt: o.Attempt,
+		cache: cache, service: service, attempt: o.Attempt, believes: o.Believes,
 		upload: 30 * time.Second, read: time.Minute, write: 2 * time.Minute,
 	}, nil
 }

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,10 +78,10 @@ func TestWriteWhatIsThere(t *testing.T) {
 			}
 		}
 		before := f.keys()
-		unsigned := intent("a")
+		unsigned := intent("b")
 		unsigned[1].Signature = ""
 		for name, documents := range map[string][]checkpoint.Document{
-			"another": intent("b"), "another beside it": {intent("b")[0], intent("a")[1]}, "nothing beside it": intent("a")[1:], "unsigned": unsigned,
+			"another": intent("b"), "another, and nothing beside it": intent("b")[1:], "another, and unsigned": unsigned,
 		} {
 			if err := open(t, f, 1).Write(t.Context(), job, documents...); !errors.Is(err, checkpoint.ErrTaken) {
 				t.Errorf("%s: the error is %v", name, err)
@@ -89,7 +90,39 @@ func TestWriteWhatIsThere(t *testing.T) {
 		if diff := cmp.Diff(before, f.keys()); diff != "" {
 			t.Errorf("entries (-before +after):\n%s", diff)
 		}
+		// It is there already, with more beside it.
+		if err := open(t, f, 1).Write(t.Context(), job, intent("a")[1:]...); err != nil || len(f.keys()) != len(before) {
+			t.Errorf("the error is %v, the entries are %v", err, f.keys())
+		}
 	})
+}
+
+// The same record is no other one, whoever signed it and whatever is beside it: where
+// it is not as good as what is to be stored, that is stored next to it.
+func TestWriteBesideWhatIsNotAsGood(t *testing.T) {
+	t.Parallel()
+	unsigned, signed := intent("a"), intent("a")
+	unsigned[1].Signature = ""
+	signed[1].Signature = strings.Repeat("6b", 32)
+	for name, there := range map[string][]checkpoint.Document{
+		"unsigned": unsigned, "signed otherwise": signed, "nothing beside it": intent("a")[1:], "another beside it": {intent("b")[0], intent("a")[1]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			versions(t, func(t *testing.T, open func(*testing.T, *fake, int) *Store) {
+				f := newFake(t)
+				f.put("the first", true, nil) // In v1, 0 is no number of an entry.
+				if err := open(t, f, 1).Write(t.Context(), job, there...); err != nil {
+					t.Fatal(err)
+				}
+				if err := open(t, f, 1).Write(t.Context(), job, intent("a")...); err != nil {
+					t.Fatal(err)
+				}
+				key := "aks-oneshot-" + job + ".dispatch-intent.1.2"
+				wantCopies(t, read(t, open(t, f, 2), job), copyOf(intent("a")[1], key, 1), copyOf(intent("a")[0], key, 1))
+			})
+		})
+	}
 }
 
 // A save that never ended holds its key for a day; so does what others put there.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
 )
@@ -81,6 +82,9 @@ func failed(err error, format string, args ...any) error {
 	p, ok := errors.AsType[*problem](err)
 	if !ok {
 		p = unknown()
+	}
+	if fault, ok := errors.AsType[*checkpoint.PanicError](err); ok {
+		p = &problem{what: fault.Error(), fix: "That is a fault of this program: report it with this line. " + fixOther}
 	}
 	return failure.New(failure.CheckpointStoreFailed, "%s: %s", doing, p.what).WithFix("%s", p.fix)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	actionscache "github.com/tonistiigi/go-actions-cache"
 
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
 )
 
@@ -23,14 +24,11 @@ func guard[T any](ctx context.Context, call func() (T, error)) (T, error) {
 	done := make(chan result, 1)
 	go func() {
 		var r result
-		defer func() {
-			if p := recover(); p != nil {
-				// What it says may have an address in it, or a header.
-				r.err = &problem{what: "the client of the cache panicked, at an answer that it does not expect", fix: fixOther}
-			}
-			done <- r
-		}()
-		r.value, r.err = call()
+		r.err = checkpoint.Guard("asking the cache", func() (err error) {
+			r.value, err = call()
+			return err
+		})
+		done <- r
 	}()
 	select {
 	case r := <-done:
@@ -89,6 +87,9 @@ func (s *Store) told(ctx context.Context, err error) error {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
 	}
+	if _, ok := errors.AsType[*checkpoint.PanicError](err); ok {
+		return &problem{what: "the client of the cache panicked, at an answer that it does not expect", fix: fixOther}
+	}
 	return unknown()
 }
 
@@ -100,6 +101,9 @@ var errSlow = errors.New("the upload takes too long")
 func (s *Store) notUploaded(ctx context.Context, host string, err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
+	}
+	if _, ok := errors.AsType[*checkpoint.PanicError](err); ok {
+		return &problem{what: "the client of the cache panicked, at an answer that it does not expect", fix: fixOther}
 	}
 	if errors.Is(context.Cause(ctx), errSlow) {
 		return &problem{what: fmt.Sprintf("%s did not take an upload in %s", host, s.upload), fix: "Check that this runner's network lets it reach " + host, temporary: true}

@@ -12,9 +12,9 @@ import (
 
 // Read implements [checkpoint.Shared]. It looks for the newest entry of each step, at
 // once, in the ref that the job runs for and then in the default branch: that is how
-// the service matches. Where the newest cannot be read, or is not ours although its
-// key begins like one, the keys of this attempt and those before it are looked at
-// one by one.
+// the service matches. Where the newest cannot be read or believed, or is not ours
+// although its key begins like one, the keys of this attempt and those before it are
+// looked at one by one.
 //
 // What was found is never complete, and what was not found may have been stored a
 // moment ago, long ago, or on another branch. A lookup that fails is an error, since
@@ -51,7 +51,11 @@ func (s *Store) reading(ctx context.Context, execution string) ([]checkpoint.Cop
 	)
 	for _, step := range checkpoint.SharedSteps() {
 		group.Go(func() {
-			copies, err := s.readStep(ctx, execution, step)
+			var copies []checkpoint.Copy
+			err := checkpoint.Guard("reading an entry", func() (err error) {
+				copies, err = s.readStep(ctx, execution, step)
+				return err
+			})
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil && first == nil {
@@ -98,7 +102,8 @@ func (s *Store) readStep(ctx context.Context, execution string, step checkpoint.
 	return copies, nil
 }
 
-// copies returns what is in an entry, and whether it is a record of the step. An
+// copies returns what is in an entry, and whether it is a record of the step that is
+// believed. An
 // entry whose key is not one of ours has nothing to do with the execution. The error
 // is only ctx's cause.
 func (s *Store) copies(ctx context.Context, execution string, step checkpoint.Step, found *entry) (copies []checkpoint.Copy, good bool, err error) {
@@ -119,10 +124,12 @@ func (s *Store) copies(ctx context.Context, execution string, step checkpoint.St
 			Err: failed(err, "could not read the %s record of %s (%s)", step, execution, where(found.key)),
 		}}, false, nil
 	}
+	good = true
 	for _, d := range documents {
+		good = good && s.believes(execution, d)
 		copies = append(copies, checkpoint.Copy{Document: d, Where: where(found.key), Attempt: attempt})
 	}
-	return copies, true, nil
+	return copies, good, nil
 }
 
 // maxLooked bounds the keys of an attempt that are looked at one by one.

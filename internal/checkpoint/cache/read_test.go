@@ -68,6 +68,54 @@ func TestReadLooksBehindWhatCannotBeRead(t *testing.T) {
 	}
 }
 
+// Anybody can put something newer there that is a record by its looks. With a key it
+// is known not to be one, and does not hide what was there before either; without
+// anything to hide, nothing more is looked for than there is.
+func TestReadLooksBehindWhatIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	versions(t, func(t *testing.T, open func(*testing.T, *fake, int) *Store) {
+		f := newFake(t)
+		f.put("the first", true, nil) // In v1, 0 is no number of an entry.
+		terminal, forged := document(checkpoint.Terminal, "a"), document(checkpoint.Terminal, "b")
+		forged.Signature = ""
+		if err := open(t, f, 1).Write(t.Context(), job, terminal); err != nil {
+			t.Fatal(err)
+		}
+		believing := func(attempt int) *Store {
+			s := open(t, f, attempt)
+			s.believes = func(execution string, d checkpoint.Document) bool {
+				return execution == job && d.Signature == terminal.Signature
+			}
+			return s
+		}
+		f.asked()
+		const key = "aks-oneshot-" + job + ".terminal.1"
+		wantCopies(t, read(t, believing(2), job), copyOf(terminal, key, 1))
+		if asked := f.asked(); len(asked) != len(checkpoint.SharedSteps())+1 {
+			t.Errorf("asked for %v", asked)
+		}
+		f.put(key+".9", true, packed(t, job, forged))
+		wantCopies(t, read(t, believing(2), job), copyOf(forged, key+".9", 1), copyOf(terminal, key, 1))
+		wantCopies(t, read(t, open(t, f, 2), job), copyOf(forged, key+".9", 1))
+	})
+}
+
+// What reads the entries does so in goroutines of its own: a panic in one is an error of
+// the call, and not the end of the process.
+func TestReadPanics(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	s := f.open(f.options(1))
+	if err := s.Write(t.Context(), job, document(checkpoint.Terminal, "a")); err != nil {
+		t.Fatal(err)
+	}
+	s.believes = func(string, checkpoint.Document) bool { panic("sig=c2lnbmF0dXJl") }
+	_, err := s.Read(t.Context(), job)
+	if failure.CodeOf(err) != failure.CheckpointStoreFailed || !strings.Contains(err.Error(), "it panicked (string) in cache.") || strings.Contains(err.Error(), "sig=") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
 // A document is handed on as it is: whoever reads it judges it.
 func TestReadJudgesNoDocument(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/test/standin"
@@ -126,7 +128,7 @@ func TestFaultsThatPass(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			if !slices.ContainsFunc(read(t, s, job), func(c checkpoint.Copy) bool {
-				return c.Err == nil && equal(c.Document, intent(name)[1])
+				return c.Err == nil && cmp.Equal(c.Document, intent(name)[1])
 			}) {
 				t.Errorf("%s: it is not read", name)
 			}
@@ -179,7 +181,7 @@ func TestLag(t *testing.T) {
 	for range 3 {
 		read(t, s, job)
 	}
-	if copies := read(t, s, job); len(copies) != 3 || copies[0].Err != nil || !equal(copies[0].Document, intent("a")[1]) {
+	if copies := read(t, s, job); len(copies) != 3 || copies[0].Err != nil || !cmp.Equal(copies[0].Document, intent("a")[1]) {
 		t.Errorf("copies are %v", copies)
 	}
 }

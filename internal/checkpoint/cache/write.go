@@ -1,11 +1,9 @@
 package cache
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint/bundle"
@@ -20,8 +18,10 @@ const maxSaves = 3
 // so, and is not read back: a lookup right after may not find it yet.
 //
 // A key of this attempt that is there already is looked at. What is there equally is
-// left alone, what differs is [checkpoint.ErrTaken]. Where there is nothing to read,
-// since a save never ended, or what is there is no record, the next key is used.
+// left alone, and another record of the step is [checkpoint.ErrTaken]. The next key is
+// used where there is nothing to read, since a save never ended, where what is there is
+// no record, and where it is one that is not as good: with another signature, or with
+// less beside it.
 func (s *Store) Write(ctx context.Context, execution string, documents ...checkpoint.Document) error {
 	if err := fits(execution); err != nil {
 		return err
@@ -98,9 +98,8 @@ func (s *Store) writing(ctx context.Context, execution string, step checkpoint.S
 	return last
 }
 
-// holds reports whether the entry of a key has just these documents. It has not where
-// there is no entry that can be read. The error is [checkpoint.ErrTaken] for one
-// that has others.
+// holds reports whether the entry of a key has these documents, as [bundle.Holds] does.
+// It has not where there is no entry that can be read.
 func (s *Store) holds(ctx context.Context, execution, key string, documents []checkpoint.Document) (bool, error) {
 	found, err := s.load(ctx, key)
 	if err != nil {
@@ -119,12 +118,9 @@ func (s *Store) holds(ctx context.Context, execution, key string, documents []ch
 		}
 		return false, nil
 	}
-	if !slices.EqualFunc(there, documents, equal) {
-		return false, fmt.Errorf("%s: %w", where(key), checkpoint.ErrTaken)
+	holds, err := bundle.Holds(there, documents)
+	if err != nil {
+		return false, fmt.Errorf("%s: %w", where(key), err)
 	}
-	return true, nil
-}
-
-func equal(a, b checkpoint.Document) bool {
-	return a.Step == b.Step && a.Signature == b.Signature && bytes.Equal(a.Data, b.Data)
+	return holds, nil
 }
