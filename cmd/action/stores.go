@@ -189,7 +189,8 @@ func (s *session) runStored(ctx context.Context, c config.Config, client *cluste
 	last, cancel := s.lastMoment(ctx, limit)
 	defer cancel()
 	store := composite.New(composite.Options{
-		Folder: o.folder, Shared: o.shared, Arbiter: o.arbiter(), Key: o.key, Cleanup: c.Checkpoints.Cleanup, Notify: s.host.Log,
+		Folder: o.folder, Shared: o.shared, Arbiter: o.arbiter(), Key: o.key, Cleanup: c.Checkpoints.Cleanup,
+		Notify: s.host.Log, Warn: func(text string) { s.host.Warning("", text) },
 	})
 	// Also when a bug ends the run: what was recorded is to be found.
 	defer func() { s.finish(last, o, store) }()

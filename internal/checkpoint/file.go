@@ -93,6 +93,12 @@ func (f *Folder) Load(ctx context.Context, execution string) (Records, error) {
 	return records, nil
 }
 
+// Heal does nothing: a folder is one place.
+func (f *Folder) Heal(context.Context, string) error { return nil }
+
+// MayCreate returns nil: Load looked everywhere.
+func (f *Folder) MayCreate(string) error { return nil }
+
 // Put stores one record, as [Store] says. It flushes twice: the file, and its
 // name.
 func (f *Folder) Put(ctx context.Context, execution string, record Record) error {

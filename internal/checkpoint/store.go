@@ -29,18 +29,17 @@ type Store interface {
 	// A store that goes on by itself with what comes after a create returns an
 	// error that wraps [ErrLater].
 	Put(ctx context.Context, execution string, record Record) error
-}
 
-// Healer is a [Store] of several places, of which one may have lost what another
-// has.
-type Healer interface {
-	// Heal has every place hold what Load found last of the execution. It is for
-	// those to call who have held the records against the execution: what is not
-	// believed must not be spread. It comes before anything else is done, and where
-	// a create may follow it returns when every place has the intent.
-	//
-	// The error is as of Put.
+	// Heal has every place of the store hold what Load found last of the execution,
+	// where there are several and one lost what another has. It is called once the
+	// records were held against the execution, since what is not believed must not
+	// be spread, and before anything is done. Where a create may follow it returns
+	// when every place has the intent. The error is as of Put.
 	Heal(ctx context.Context, execution string) error
+
+	// MayCreate returns why no create may follow what Load found last, although
+	// nothing in it forbids one: records that would may be where nobody could look.
+	MayCreate(execution string) error
 }
 
 // ErrLater is the error of a Put whose record is not stored yet: that is tried

@@ -19,6 +19,9 @@ func (x *execution) create(ctx context.Context, w window) (contract.Object, erro
 		if err := x.mayCreate(ctx, w); err != nil {
 			return nil, err
 		}
+		if err := x.upToDate(); err != nil {
+			return nil, err
+		}
 		job, err := x.createOnce(ctx)
 		if err == nil {
 			x.exposure, x.result.Dispatched = sent, true

@@ -65,8 +65,11 @@ func (x *execution) obtain(ctx context.Context, history checkpoint.History, miss
 // intend makes sure that an intent is recorded before a create, and returns the
 // window in which that may be sent.
 func (x *execution) intend(ctx context.Context, recordedAt *time.Time) (window, error) {
+	if err := x.Store.MayCreate(x.Name); err != nil {
+		return window{}, x.storeFailure("finding out whether "+x.Name+" was dispatched", err)
+	}
 	now := x.now()
-	w := window{intent: now, ttl: x.TTL, fresh: recordedAt == nil}
+	w := window{intent: now, ttl: x.TTL, fresh: recordedAt == nil || x.own(recordedAt)}
 	if recordedAt != nil {
 		w.intent = *recordedAt
 		if now.Before(w.intent.Add(-time.Minute)) {
@@ -78,9 +81,15 @@ func (x *execution) intend(ctx context.Context, recordedAt *time.Time) (window, 
 	if err := x.mayCreate(ctx, w); err != nil {
 		return window{}, err
 	}
+	if err := x.upToDate(); err != nil {
+		return window{}, err
+	}
 	err := x.put(x.binding.Intent(now))
 	if errors.Is(err, checkpoint.ErrTaken) {
-		return window{}, &overtaken{err}
+		return window{}, &overtaken{why: err, first: true}
+	}
+	if err == nil {
+		x.intended = now
 	}
 	return w, err
 }

@@ -422,7 +422,7 @@ func TestAClockThatIsBehindTheIntentIsRefused(t *testing.T) {
 	back := func(_ *Plan, e *Engine) {
 		e.Now = func() time.Time {
 			readings++
-			if readings > 1 {
+			if readings > 2 {
 				return time.Now().Add(-2 * time.Minute) // the clock is set back while the run goes on
 			}
 			return time.Now()

@@ -35,12 +35,21 @@ type execution struct {
 	late context.Context
 	// second says that another run was first, and this one goes on after it.
 	second bool
+	// readAt is when the records began to be read, and intended when this run
+	// recorded its own intent, if it did.
+	readAt, intended time.Time
+}
+
+// own reports whether an intent is the one that this run recorded.
+func (x *execution) own(intentAt *time.Time) bool {
+	return intentAt != nil && !x.intended.IsZero() && intentAt.Equal(x.intended.Truncate(time.Microsecond))
 }
 
 // open reads what is recorded of the execution. It returns what that says of
 // the past, and the records that have to be there before anything is done and
 // are not yet.
 func (x *execution) open(ctx context.Context) (checkpoint.History, []checkpoint.Record, error) {
+	x.readAt = x.now()
 	records, err := x.Store.Load(ctx, x.Name)
 	if err != nil {
 		return checkpoint.History{}, nil, x.storeFailure("reading the records of "+x.Name, err)
@@ -62,12 +71,10 @@ func (x *execution) open(ctx context.Context) (checkpoint.History, []checkpoint.
 	if err != nil {
 		return checkpoint.History{}, nil, err
 	}
-	if healer, ok := x.Store.(checkpoint.Healer); ok {
-		if err := healer.Heal(x.late, x.Name); err != nil {
-			return checkpoint.History{}, nil, x.storeFailure("storing again the records of "+x.Name+" where they are missing", err)
-		}
+	if err := x.Store.Heal(x.late, x.Name); err != nil {
+		return checkpoint.History{}, nil, x.storeFailure("storing again the records of "+x.Name+" where they are missing", err)
 	}
-	if history.IntentAt != nil || history.Dispatched || history.Ambiguous || history.Outcome != "" {
+	if history.IntentAt != nil && !x.own(history.IntentAt) || history.Dispatched || history.Ambiguous || history.Outcome != "" {
 		x.result.Resumed, x.exposure = true, recorded
 		x.notify(EventResumed, "an earlier run left records of %s: %s", x.Name, history)
 	}

@@ -129,16 +129,15 @@ func (r *run) execute(ctx context.Context, request contract.Request, timeout tim
 	}
 	r.result.Execution = e
 	x := &execution{run: r, Execution: e, binding: checkpoint.Bind(e), late: late}
-	err = x.once(ctx)
-	if late, ok := errors.AsType[*overtaken](err); ok {
-		x.notify(EventResumed, "another run is at work on %s: %v", x.Name, late.why)
-		x.second = true
-		err = x.once(ctx)
+	for {
+		err := x.once(ctx)
+		late, ok := errors.AsType[*overtaken](err)
+		if !ok || late.first && x.second {
+			return err
+		}
+		x.notify(EventResumed, "reading the records of %s again: %v", x.Name, late)
+		x.second = x.second || late.first
 	}
-	if late, ok := errors.AsType[*overtaken](err); ok {
-		return late.why
-	}
-	return err
 }
 
 // once takes an execution from its records to its outcome. The error is an

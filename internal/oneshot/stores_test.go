@@ -29,10 +29,12 @@ type machine struct {
 	// before are the steps that the work folder had when the run began, by name.
 	before map[string]map[checkpoint.Step]bool
 	// hidden is the row that the last read of a place should have shown and did
-	// not; readAt is when that was. Keys are the place and the name.
-	hidden map[string]*row
-	readAt map[string]int
-	status composite.Status
+	// not; readAt is when that was, and shownEnd whether a terminal record was among
+	// what it showed. Keys are the place and the name.
+	hidden   map[string]*row
+	readAt   map[string]int
+	shownEnd map[string]bool
+	status   composite.Status
 	// loaded is what was read last.
 	loaded checkpoint.Records
 	// kept are the records that the run had to have everywhere in the end.
@@ -132,7 +134,7 @@ func (p *process) begin(s schedule) {
 			p.before[name][step] = true
 		}
 	}
-	p.hidden, p.readAt = map[string]*row{}, map[string]int{}
+	p.hidden, p.readAt, p.shownEnd = map[string]*row{}, map[string]int{}, map[string]bool{}
 }
 
 // witness keeps what a run has to have stored in the end.
@@ -160,7 +162,7 @@ func (w witness) Load(ctx context.Context, name string) (checkpoint.Records, err
 // Heal has what was loaded be everywhere: a terminal record, which stands alone,
 // or what comes after a create.
 func (w witness) Heal(ctx context.Context, name string) error {
-	if err := w.Store.(checkpoint.Healer).Heal(ctx, name); err != nil {
+	if err := w.Store.Heal(ctx, name); err != nil {
 		return err
 	}
 	w.p.world.mu.Lock()
@@ -176,6 +178,18 @@ func (w witness) Heal(ctx context.Context, name string) error {
 		}
 	}
 	return nil
+}
+
+// MayCreate passes on what a store says of a create, where it says anything.
+func (w witness) MayCreate(name string) error {
+	if h, ok := w.Store.(interface{ MayCreate(name string) error }); ok {
+		return h.MayCreate(name)
+	}
+	return nil
+}
+
+type healer interface {
+	Heal(ctx context.Context, name string) error
 }
 
 func (w witness) keep(name string, record checkpoint.Record) {

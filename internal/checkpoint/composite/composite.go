@@ -32,6 +32,8 @@ type Options struct {
 	// Notify is told, a line at a time, what people should know and no error says.
 	// It may be called by several goroutines. Nil is fine.
 	Notify func(string)
+	// Warn is told what people should see who do not read the log. Nil is fine.
+	Warn func(string)
 }
 
 // Cleaner is a [checkpoint.Shared] that can remove the steps of an execution
@@ -56,16 +58,15 @@ type Store struct {
 	mu sync.Mutex
 	// prepared are the documents that an intent takes with it, by execution.
 	prepared map[string]checkpoint.Document
+	// own are the executions whose intent this run recorded.
+	own map[string]bool
 	// loaded is what Load found last, by execution, for Heal.
 	loaded   map[string]*view
 	resumed  *Origin
 	recorded bool
 }
 
-var (
-	_ checkpoint.Store  = (*Store)(nil)
-	_ checkpoint.Healer = (*Store)(nil)
-)
+var _ checkpoint.Store = (*Store)(nil)
 
 // Origin is where a record was found.
 type Origin struct {
@@ -96,7 +97,7 @@ func New(o Options) *Store {
 	if o.Arbiter == nil && len(o.Shared) > 0 {
 		o.Arbiter = o.Shared[0]
 	}
-	s := &Store{o: o, cancel: func() { cancel(errNotTried) }, prepared: map[string]checkpoint.Document{}, loaded: map[string]*view{}}
+	s := &Store{o: o, cancel: func() { cancel(errNotTried) }, prepared: map[string]checkpoint.Document{}, own: map[string]bool{}, loaded: map[string]*view{}}
 	s.writers = append(s.writers, newWriter(ctx, WorkFolder, s.notify, func(ctx context.Context, i *item) error {
 		return o.Folder.Put(ctx, i.execution, i.record)
 	}))
@@ -119,7 +120,13 @@ func (s *Store) Put(ctx context.Context, execution string, record checkpoint.Rec
 		}
 		return s.o.Folder.Put(ctx, execution, record)
 	case checkpoint.Intent:
-		return s.putIntent(ctx, execution, record, s.o.Shared)
+		if err := s.putIntent(ctx, execution, record, s.o.Shared); err != nil {
+			return err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.own[execution] = true
+		return nil
 	case checkpoint.Dispatched, checkpoint.Ambiguous, checkpoint.Terminal:
 	}
 	return s.putLate(ctx, execution, record)
@@ -149,6 +156,12 @@ func (s *Store) documents(execution string, record checkpoint.Record) ([]checkpo
 		return []checkpoint.Document{prepared, d}, nil
 	}
 	return []checkpoint.Document{d}, nil
+}
+
+func (s *Store) warn(text string) {
+	if s.o.Warn != nil {
+		s.o.Warn(text)
+	}
 }
 
 func (s *Store) notify(text string) {

@@ -81,6 +81,10 @@ func (p *place) Write(_ context.Context, _ string, documents ...checkpoint.Docum
 	return nil
 }
 
+// Heal and MayCreate have nothing to do in one place.
+func (f *folder) Heal(context.Context, string) error { return nil }
+func (f *folder) MayCreate(string) error             { return nil }
+
 // folder is a work folder in memory.
 type folder struct {
 	mu      sync.Mutex

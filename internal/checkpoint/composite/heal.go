@@ -7,7 +7,7 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 )
 
-// Heal implements [checkpoint.Healer]. An intent that a create may follow is
+// Heal implements [checkpoint.Store]. An intent that a create may follow is
 // stored before it returns, anything else in the background. Where there is no
 // intent yet, places that can begin to store one do.
 func (s *Store) Heal(ctx context.Context, execution string) error {

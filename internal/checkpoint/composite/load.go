@@ -87,24 +87,46 @@ func (s *Store) agree(v *view, found []checkpoint.Found) error {
 		}
 		return first(problems)
 	}
-	if err := first(append(problems, unread...)); err != nil || v.has(checkpoint.Intent) {
+	if err := first(append(problems, unread...)); err != nil {
 		return err
 	}
-	return blind(found)
+	var complete bool
+	v.blind, complete = blind(found)
+	if v.has(checkpoint.Intent) || v.blind == nil {
+		return nil
+	}
+	if !complete {
+		return v.blind
+	}
+	// Every place has an intent before a create, this one too.
+	s.warn(fmt.Sprintf("going on, since another store is sure that %s was never dispatched: %s", v.execution, failureText(v.blind)))
+	v.blind = nil
+	return nil
 }
 
-// blind returns why nothing found does not mean that there is nothing.
-func blind(found []checkpoint.Found) error {
-	var why error
+// MayCreate implements [checkpoint.Store]. An intent says that a create may have
+// been sent; that it was, and must not be sent again, may be recorded where nobody
+// could look.
+func (s *Store) MayCreate(execution string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v := s.loaded[execution]
+	if v == nil || s.own[execution] || v.sent() || v.ended() {
+		return nil
+	}
+	return v.blind
+}
+
+// blind returns why there may be more than what was found, and whether a place is
+// sure that there is not.
+func blind(found []checkpoint.Found) (why error, complete bool) {
 	for _, f := range found {
-		if f.Complete {
-			return nil
-		}
+		complete = complete || f.Complete
 		if why == nil {
 			why = f.Blind
 		}
 	}
-	return why
+	return why, complete
 }
 
 // keep keeps what was found, and where the run resumes from: where the record is
@@ -115,7 +137,7 @@ func (s *Store) keep(v *view) {
 	s.loaded[v.execution] = v
 	for _, step := range []checkpoint.Step{checkpoint.Terminal, checkpoint.Ambiguous, checkpoint.Dispatched, checkpoint.Intent} {
 		k, ok := v.union[step]
-		if ok && s.resumed == nil {
+		if ok && s.resumed == nil && !(step == checkpoint.Intent && s.own[v.execution]) {
 			s.resumed = &k.origin
 		}
 		s.recorded = s.recorded || ok

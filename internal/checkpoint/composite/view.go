@@ -20,6 +20,8 @@ type view struct {
 	disputes []checkpoint.Step
 	// read are why shared places could not be read, in their order.
 	read []error
+	// blind is why there may be records that nobody could look at.
+	blind error
 }
 
 // kept is a good copy.
