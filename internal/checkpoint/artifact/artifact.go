@@ -19,6 +19,7 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
+	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
 
 // Options say which run the artifacts are of, and how it is reached. What is not
@@ -61,7 +62,7 @@ type Artifact struct {
 // Store keeps records as artifacts. It is safe for concurrent use.
 type Store struct {
 	options Options
-	secrets *secrets
+	secrets *secret.Masked
 	results *results
 	rest    *rest
 	blobs   *blobs
@@ -95,7 +96,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if o.Notify == nil {
 		o.Notify = func(string) {}
 	}
-	masks := newSecrets(o.Mask, o.RuntimeToken, o.Token)
+	masks := secret.NewMasked(o.Mask, o.RuntimeToken, o.Token)
 	client := network.NewClient(network.ClientOptions{Local: true, MaxBody: maxList, Proxy: o.Proxy, RootCAs: o.RootCAs})
 	p := pace{tries: 5, first: 500 * time.Millisecond, factor: 3, most: 30 * time.Second, try: time.Minute, sleep: o.Sleep}
 	service, err := newResults(o, client, masks, p)

@@ -19,13 +19,14 @@ import (
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint/bundle"
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
+	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
 
 // blobs moves contents to and from signed addresses. No address is in an error of
 // its: it is all that it takes to read or write.
 type blobs struct {
 	client  doer
-	secrets *secrets
+	secrets *secret.Masked
 	pace    pace
 	agent   string
 	// plain says that the results service has no TLS, on this machine: then the

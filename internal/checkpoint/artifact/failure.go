@@ -80,7 +80,7 @@ func (t *trouble) noAnswer() string {
 	}
 	text := network.CauseOf(t.err).Text(t.host)
 	if text == "" {
-		text = t.service.secrets.clean(t.err.Error())
+		text = t.service.clean(t.err.Error())
 	}
 	if t.tries > 1 {
 		text += fmt.Sprintf(", at the last of %d tries", t.tries)
@@ -115,17 +115,13 @@ func (t *trouble) fix() string {
 	return fixStatus
 }
 
+// fixNetwork says it of a connection that could not be had.
 func (t *trouble) fixNetwork() string {
 	cause := network.CauseOf(t.err)
-	switch {
-	case cause.Kind == network.AddressRefused:
+	if cause.Kind == network.AddressRefused {
 		return fixRunner
-	case cause.Proxy:
-		return "Check HTTPS_PROXY, and whether the proxy lets this runner reach " + t.host
-	case cause.Kind == network.UntrustedCertificate, cause.Kind == network.WrongHost, cause.Kind == network.ExpiredCertificate:
-		return "Check the clock of this runner, and SSL_CERT_FILE when a proxy opens connections"
 	}
-	return "Check that this runner may reach " + t.host + " (docs.github.com has what a runner has to reach), and run again; it resumes"
+	return cause.Advice(t.host) + ". Run again then; it resumes"
 }
 
 const (

@@ -79,7 +79,7 @@ func TestRefusedWrites(t *testing.T) {
 		"the storage is not one": {"PutBlockList", standin.HTML(http.StatusOK),
 			[]string{"what the storage (127.0.0.1:", "cannot be used: it is HTTP 200", "Check whether a proxy answers in the place of the storage"}},
 		"the connection is lost": {"PutBlock", standin.Abort(),
-			[]string{"the connection to 127.0.0.1:", "was lost before the answer had come, at the last of 5 tries", "Check that this runner may reach 127.0.0.1:"}},
+			[]string{"the connection to 127.0.0.1:", "was lost before the answer had come, at the last of 5 tries", "Check that this runner's network lets it reach 127.0.0.1:"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -98,12 +98,12 @@ func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, standin.StoresOptions{})
 	for says, change := range map[string]func(*Options){
-		"showed a certificate that is not trusted here. Check the clock of this runner, and SSL_CERT_FILE": func(o *Options) { o.RootCAs = nil },
-		"the proxy refused the connection, at the last of 5 tries. Check HTTPS_PROXY": func(o *Options) {
+		"showed a certificate that is not trusted here. Something on the way may open the connection": func(o *Options) { o.RootCAs = nil },
+		"the proxy refused the connection, at the last of 5 tries. Check that the proxy (HTTPS_PROXY) works": func(o *Options) {
 			o.ResultsURL, o.Proxy = "https://results.example", http.ProxyURL(&url.URL{Scheme: "http", Host: "127.0.0.1:1"})
 		},
-		"127.0.0.1:1 refused the connection, at the last of 5 tries. Check that this runner may reach": func(o *Options) { o.ResultsURL = "https://127.0.0.1:1" },
-		"only https is allowed. The runner sets it":                                                    func(o *Options) { o.ResultsURL = "http://results.example" },
+		"127.0.0.1:1 refused the connection, at the last of 5 tries. Check that this runner's network lets it reach 127.0.0.1:1. Run again then; it resumes": func(o *Options) { o.ResultsURL = "https://127.0.0.1:1" },
+		"only https is allowed. The runner sets it": func(o *Options) { o.ResultsURL = "http://results.example" },
 	} {
 		s := w.open(change)
 		err := s.Write(t.Context(), execution, intent("1")...)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
+	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
 
 const (
@@ -41,7 +43,7 @@ type rest struct {
 }
 
 // newREST returns nil when there is no token.
-func newREST(o Options, client doer, masks *secrets, p pace) (*rest, error) {
+func newREST(o Options, client doer, masks *secret.Masked, p pace) (*rest, error) {
 	if o.Token == "" {
 		return nil, nil //nolint:nilnil // the absence is a case of its own
 	}
@@ -170,15 +172,15 @@ func (r *rest) pages(ctx context.Context) (rows []row, ids, total int, err error
 	}
 	wg.Wait()
 	// A count that is too low must not hide what comes after it.
-	for ctx.Err() == nil && all[len(all)-1].more {
-		p, err := r.page(ctx, len(all)+1)
-		if err == nil && len(all) == maxPages {
+	var after []page
+	for last := all[len(all)-1]; ctx.Err() == nil && last.more; after = append(after, last) {
+		n := len(all) + len(after) + 1
+		if last, err = r.page(ctx, n); err == nil && n > maxPages {
 			err = tooMany(perPage * maxPages)
 		}
 		if err != nil {
 			cancel(err)
 		}
-		all = append(all, p)
 	}
 	if err := context.Cause(outer); err != nil {
 		return nil, 0, 0, ended(listingArtifacts, err)
@@ -187,7 +189,7 @@ func (r *rest) pages(ctx context.Context) (rows []row, ids, total int, err error
 		return nil, 0, 0, err
 	}
 	seen := map[int64]bool{}
-	for _, p := range all {
+	for _, p := range slices.Concat(all, after) {
 		total = max(total, p.total)
 		for _, id := range p.ids {
 			seen[id] = true
@@ -236,7 +238,7 @@ func (r *rest) locate(ctx context.Context, of row) (string, error) {
 			return r.service.odd(r.host, resp.StatusCode, "it has no address")
 		}
 		address = u.String()
-		r.service.secrets.addURL(address)
+		r.service.secrets.AddSigned(address)
 		return nil
 	})
 	return address, err
@@ -268,13 +270,13 @@ func (r *rest) trouble(resp *github.Response, err error) *trouble {
 	}
 	t := r.service.refused(r.host, resp.Response, "", said)
 	if e, ok := errors.AsType[*github.RateLimitError](err); ok {
-		t.said, t.limited = r.service.secrets.clean(e.Message), true
+		t.said, t.limited = r.service.clean(e.Message), true
 		if wait := time.Until(e.Rate.Reset.Time); t.after == 0 && wait > 0 && wait <= r.pace.most {
 			t.after = wait
 		}
 	}
 	if e, ok := errors.AsType[*github.AbuseRateLimitError](err); ok {
-		t.said, t.limited = r.service.secrets.clean(e.Message), true
+		t.said, t.limited = r.service.clean(e.Message), true
 	}
 	t.limited = t.limited || t.after > 0 && (t.status == http.StatusForbidden || t.status == http.StatusTooManyRequests)
 	return t

@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"strconv"
 	"time"
+
+	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
 
 const (
@@ -39,7 +41,7 @@ type results struct {
 	pace    pace
 }
 
-func newResults(o Options, client doer, masks *secrets, p pace) (*results, error) {
+func newResults(o Options, client doer, masks *secret.Masked, p pace) (*results, error) {
 	switch {
 	case o.ResultsURL == "":
 		return nil, missing("ACTIONS_RESULTS_URL", "where the results service is")
@@ -130,7 +132,7 @@ func (r *results) create(ctx context.Context, n name) (string, error) {
 		return "", err
 	}
 	address := answer.url()
-	r.service.secrets.addURL(address)
+	r.service.secrets.AddSigned(address)
 	return address, nil
 }
 
@@ -165,7 +167,7 @@ func (r *results) signedURL(ctx context.Context, of row) (string, error) {
 		return "", err
 	}
 	address := answer.url()
-	r.service.secrets.addURL(address)
+	r.service.secrets.AddSigned(address)
 	return address, nil
 }
 

@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/aks-oneshot/aks-oneshot/internal/escape"
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
+	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
 
 // trouble is why something was not done: no answer, a refusal, or an answer that is
@@ -54,7 +56,15 @@ var errAnswer = errors.New("the answer is not one of the service")
 // service is one of those that are asked.
 type service struct {
 	name    string
-	secrets *secrets
+	secrets *secret.Masked
+}
+
+// maxForeign is how many characters of what a service wrote are shown.
+const maxForeign = 300
+
+// clean returns what a service wrote as one line that can be shown.
+func (s *service) clean(text string) string {
+	return escape.Foreign(text, s.secrets.Hide, maxForeign)
 }
 
 // unanswered is the trouble of a request without an answer.
@@ -71,7 +81,7 @@ func (s *service) odd(host string, status int, format string, args ...any) *trou
 func (s *service) refused(host string, resp *http.Response, code, said string) *trouble {
 	return &trouble{
 		service: s, host: host, status: resp.StatusCode,
-		code: s.secrets.clean(code), said: s.secrets.clean(said), after: network.RetryAfter(resp.Header, time.Hour),
+		code: s.clean(code), said: s.clean(said), after: network.RetryAfter(resp.Header, time.Hour),
 	}
 }
 

@@ -24,7 +24,7 @@ func (s *service) understand(c call, host string, body []byte) (answer []byte, s
 	}
 	ok := string(fields["ok"]) == "true"
 	if !ok {
-		said := s.hidden.said(text(fields, "message"))
+		said := s.said(text(fields, "message"))
 		if c == lookUp && !isDenial(said) {
 			return []byte(`{"ok":false}`), "", nil
 		}

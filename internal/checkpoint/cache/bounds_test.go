@@ -15,6 +15,7 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint/bundle"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
+	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
 
 // Each try has its time, and what it did not do counts as no answer.
@@ -180,7 +181,7 @@ func FuzzAnswer(f *testing.F) {
 	base, _ := url.Parse("https://results.example")
 	f.Fuzz(func(t *testing.T, body []byte) {
 		for _, v2 := range []bool{false, true} {
-			s := newService(nil, base, v2, newHidden(nil), nil)
+			s := newService(nil, base, v2, secret.NewMasked(nil), nil)
 			for _, c := range []call{lookUp, reserve, store, finalize} {
 				answer, signed, err := s.understand(c, "h", slices.Clone(body))
 				if err != nil {
@@ -217,7 +218,7 @@ func TestSignedAddress(t *testing.T) {
 	} {
 		var told told
 		base, _ := url.Parse(tt.base)
-		_, err := newService(nil, base, true, newHidden(told.mask), nil).signed(tt.address)
+		_, err := newService(nil, base, true, secret.NewMasked(told.mask), nil).signed(tt.address)
 		if (err == nil) != tt.want {
 			t.Errorf("%s from %s: %v", tt.address, tt.base, err)
 		}

@@ -27,6 +27,7 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint/bundle"
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
+	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
 
 // Name is the word of the input checkpoint-stores for this place.
@@ -83,8 +84,8 @@ var _ checkpoint.Shared = (*Store)(nil)
 // and write: records that only this attempt can see, or that it cannot make, are of
 // no use.
 func Open(o Options) (*Store, error) {
-	hidden := newHidden(o.Mask)
-	hidden.add(o.RuntimeToken)
+	hidden := secret.NewMasked(o.Mask)
+	hidden.Add(o.RuntimeToken)
 	if err := check(o); err != nil {
 		return nil, err
 	}

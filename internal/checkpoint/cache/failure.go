@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"github.com/aks-oneshot/aks-oneshot/internal/escape"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
 )
@@ -89,11 +90,17 @@ func failed(err error, format string, args ...any) error {
 	return failure.New(failure.CheckpointStoreFailed, "%s: %s", doing, p.what).WithFix("%s", p.fix)
 }
 
+// maxSaid bounds a text that others wrote, in characters.
+const maxSaid = 200
+
+// said makes one short line of what a service said.
+func (s *service) said(text string) string { return escape.Foreign(text, s.hidden.Hide, maxSaid) }
+
 // refused tells what a status that is none of success means.
 func (s *service) refused(c call, host string, resp *http.Response, body []byte) *problem {
 	status := resp.StatusCode
 	code, said := errorOf(body)
-	said = s.hidden.said(said)
+	said = s.said(said)
 	p := &problem{what: fmt.Sprintf("%s answered HTTP %d", host, status)}
 	if name := http.StatusText(status); name != "" {
 		p.what += " " + name
@@ -102,7 +109,7 @@ func (s *service) refused(c call, host string, resp *http.Response, body []byte)
 	case said != "":
 		p.what += ": " + said
 	case code != "":
-		p.what += ": " + s.hidden.said(code)
+		p.what += ": " + s.said(code)
 	}
 	switch {
 	case isDenial(said):
@@ -158,7 +165,7 @@ func (s *service) unanswered(host string, err error) *problem {
 	if p.what == "" {
 		// Only its host is in an error of network.Client; still, it goes the way of
 		// everything that others wrote.
-		p.what = s.hidden.said(err.Error())
+		p.what = s.said(err.Error())
 	}
 	return p
 }
@@ -166,28 +173,10 @@ func (s *service) unanswered(host string, err error) *problem {
 // adviceOn says what can be done about a connection that could not be had.
 func adviceOn(cause network.Cause, asked string) string {
 	switch cause.Kind {
-	case network.NoSuchHost, network.LookupFailed:
-		if cause.Proxy {
-			return "Check HTTPS_PROXY, and this runner's name servers"
-		}
-		return "Check that names on the internet resolve on this runner, or set HTTPS_PROXY where only a proxy gets there"
-	case network.ProxyAddress:
-		return "Correct HTTPS_PROXY"
-	case network.ProxyRefused:
-		return "Have the proxy (HTTPS_PROXY) allow connections to " + asked + ", or take it out with NO_PROXY"
 	case network.AddressRefused:
 		return fixRunner
-	case network.ExpiredCertificate:
-		return "Check the clock of this runner"
-	case network.UntrustedCertificate:
-		return "Something on the way may open the connection. If that is your own network's doing, name the file with its CA in SSL_CERT_FILE"
-	case network.WrongHost, network.NotTLS, network.HandshakeRefused, network.ClientCertificateRefused:
-		return "Check HTTPS_PROXY, and whether something on the way answers in the place of " + asked
 	case network.TooLarge:
 		return "No record is that large: " + fixProxy(asked)
 	}
-	if cause.Proxy {
-		return "Check that the proxy (HTTPS_PROXY) works and can be reached from this runner"
-	}
-	return "Check that this runner's network lets it reach " + asked
+	return cause.Advice(asked)
 }

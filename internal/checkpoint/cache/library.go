@@ -110,7 +110,7 @@ func (s *Store) notUploaded(ctx context.Context, host string, err error) *proble
 	}
 	if refused, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		p := &problem{what: fmt.Sprintf("%s answered HTTP %d to an upload", host, refused.StatusCode), fix: fixProxy(host)}
-		if code := s.service.hidden.said(refused.ErrorCode); code != "" {
+		if code := s.service.said(refused.ErrorCode); code != "" {
 			p.what += ": " + code
 		}
 		return p

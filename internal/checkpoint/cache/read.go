@@ -147,7 +147,7 @@ func (s *Store) open(ctx context.Context, execution string, found *entry) ([]che
 	}
 	documents, err := bundle.Unpack(execution, data)
 	if err != nil {
-		return nil, &problem{what: s.service.hidden.said(err.Error()), fix: fixForeign}
+		return nil, &problem{what: s.service.said(err.Error()), fix: fixForeign}
 	}
 	return documents, nil
 }

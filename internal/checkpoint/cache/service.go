@@ -14,6 +14,7 @@ import (
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint/bundle"
 	"github.com/aks-oneshot/aks-oneshot/internal/network"
+	"github.com/aks-oneshot/aks-oneshot/internal/secret"
 )
 
 // service is what the library takes for the network ([http.RoundTripper]), and what
@@ -25,7 +26,7 @@ type service struct {
 	}
 	base   *url.URL
 	v2     bool
-	hidden *hidden
+	hidden *secret.Masked
 	notify func(string)
 
 	// tries is how often a request is sent, and limit what each try gets.
@@ -40,7 +41,7 @@ type service struct {
 	after func(time.Duration, func()) (stop func() bool)
 }
 
-func newService(client *network.Client, base *url.URL, v2 bool, hidden *hidden, notify func(string)) *service {
+func newService(client *network.Client, base *url.URL, v2 bool, hidden *secret.Masked, notify func(string)) *service {
 	if notify == nil {
 		notify = func(string) {}
 	}
@@ -111,10 +112,8 @@ func (s *service) download(ctx context.Context, address string) ([]byte, error) 
 // signed checks an address that a service signed, and hides it. It may be as plain as
 // that of the service.
 func (s *service) signed(address string) (*url.URL, error) {
+	s.hidden.AddSigned(address)
 	u, err := url.Parse(address)
-	if err == nil {
-		s.hidden.addSigned(u)
-	}
 	if err != nil || u.Hostname() == "" || u.User != nil || u.Scheme != "https" && (u.Scheme != "http" || s.base.Scheme != "http") {
 		return nil, s.unusable()
 	}
