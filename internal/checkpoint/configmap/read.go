@@ -86,13 +86,15 @@ func (s *Store) list(ctx context.Context) *listing {
 	go func() {
 		defer close(l.done)
 		// Why it failed is of no interest: a Read asks for itself then, and tells.
-		_ = try(ctx, readTime, func(ctx context.Context) error {
-			page, next, err := s.API.ConfigMaps(ctx, s.Namespace, s.selector(), "")
-			for _, object := range page {
-				l.names[metaText(object, "name")] = true
-			}
-			l.whole = err == nil && next == ""
-			return err
+		_ = checkpoint.Guard("listing ConfigMaps", func() error {
+			return try(ctx, readTime, func(ctx context.Context) error {
+				page, next, err := s.API.ConfigMaps(ctx, s.Namespace, s.selector(), "")
+				for _, object := range page {
+					l.names[metaText(object, "name")] = true
+				}
+				l.whole = err == nil && next == ""
+				return err
+			})
 		})
 	}()
 	return l
