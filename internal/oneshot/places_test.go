@@ -109,6 +109,7 @@ func (pl *place) read(p *process, name string, struck faultKind) checkpoint.Foun
 		slices.Reverse(rows)
 	}
 	p.readAt[key] = p.world.tick()
+	p.shownEnd[key] = slices.ContainsFunc(rows, func(r *row) bool { return r.step() == checkpoint.Terminal })
 	for _, r := range rows {
 		for _, d := range r.documents {
 			c := checkpoint.Copy{Document: d, Where: string(r.step()), Attempt: r.attempt}
@@ -186,8 +187,8 @@ func (h handle) Clean(ctx context.Context, name string) error {
 	return h.p.callStruck(ctx, "clean "+h.Name(), func(struck faultKind) error {
 		rows := h.place.of(name)
 		isEnd := func(r *row) bool { return r.step() == checkpoint.Terminal }
-		if !slices.ContainsFunc(rows, isEnd) {
-			h.p.note("the older records of %s were removed from %s without a terminal one", name, h.Name())
+		if !h.p.shownEnd[h.Name()+"/"+name] {
+			h.p.note("the older records of %s were removed from %s before a terminal one was read back", name, h.Name())
 		}
 		for _, r := range rows {
 			r.removed = !isEnd(r)

@@ -103,7 +103,9 @@ func (w *world) lack(p *process, name string) (lack []string) {
 // excused reports whether nobody could know of an earlier create: the work
 // folder is new, and every single place lost, or did not show, each record of
 // the execution that it ever had from another run. One place that still has one
-// is no excuse, nor is one that never got any.
+// is no excuse, nor is one that never got any. What a place may not show to later
+// attempts is out of reach, too: such a run goes on only where another place is
+// sure, which then is the one that lost its record.
 func (w *world) excused(p *process, name string) bool {
 	for step := range p.before[name] {
 		if step != checkpoint.Manifest && step != checkpoint.Prepared {
@@ -117,7 +119,7 @@ func (w *world) excused(p *process, name string) bool {
 				continue
 			}
 			had = true
-			hidden := r == p.hidden[pl.kind.name+"/"+name]
+			hidden := r == p.hidden[pl.kind.name+"/"+name] || pl.blind(p.attempt) && r.attempt != p.attempt
 			lost = lost || r.lostBy != nil || hidden
 			if r.there() && !hidden {
 				return false
