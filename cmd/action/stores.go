@@ -125,6 +125,11 @@ func (o *stores) openService(ctx context.Context, s *session, name string, c con
 		return cache.Open(cache.Options{
 			ResultsURL: run.ResultsURL, CacheURL: run.CacheURL, RuntimeToken: run.RuntimeToken, Mode: run.CacheMode,
 			Attempt: run.Attempt, Version: userAgentVersion(), Mask: s.host.Mask, Notify: s.host.Log,
+			// Anybody on the branch can write an entry that is newer than ours.
+			Believes: func(execution string, d checkpoint.Document) bool {
+				_, err := o.key.Open(execution, d, "")
+				return err == nil
+			},
 		})
 	}
 	if !run.KeepsArtifacts() {
@@ -189,7 +194,7 @@ func (s *session) runStored(ctx context.Context, c config.Config, client *cluste
 	last, cancel := s.lastMoment(ctx, limit)
 	defer cancel()
 	store := composite.New(composite.Options{
-		Folder: o.folder, Shared: o.shared, Arbiter: o.arbiter(), Key: o.key, Cleanup: c.Checkpoints.Cleanup,
+		Folder: o.folder, Shared: o.shared, Arbiter: o.arbiter(), Key: o.key.For(client.Identity()), Cleanup: c.Checkpoints.Cleanup,
 		Notify: s.host.Log, Warn: func(text string) { s.host.Warning("", text) },
 	})
 	// Also when a bug ends the run: what was recorded is to be found.

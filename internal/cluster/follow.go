@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
+	"github.com/aks-oneshot/aks-oneshot/internal/network"
 )
 
 // follow watches from where the last watch came to, and chooses how soon to come
@@ -18,7 +19,7 @@ func (w *jobWatch) follow(ctx context.Context) error {
 		w.pauses.reset()
 	}
 	if err == nil && brief {
-		return sleep(ctx, w.pauses.step())
+		return network.Sleep(ctx, w.pauses.step())
 	}
 	return err
 }

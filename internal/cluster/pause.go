@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
 )
@@ -19,16 +18,4 @@ func (b *backoff) reset() { b.next = 0 }
 func (b *backoff) step() time.Duration {
 	b.next = min(max(2*b.next, b.min), b.max)
 	return b.next + rand.N(b.next/4+1) //nolint:gosec // spreads load, guards nothing
-}
-
-// sleep waits, unless ctx ends first: then it returns its cause.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
+	"github.com/aks-oneshot/aks-oneshot/internal/network"
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
 )
 
@@ -194,7 +195,7 @@ func (w *jobWatch) is(object contract.Object) bool {
 
 // poll waits and reads, where watching is refused.
 func (w *jobWatch) poll(ctx context.Context) error {
-	if err := sleep(ctx, w.polls.step()); err != nil {
+	if err := network.Sleep(ctx, w.polls.step()); err != nil {
 		return err
 	}
 	return w.read(ctx)
@@ -211,7 +212,7 @@ func (w *jobWatch) mend(ctx context.Context, err error) error {
 	switch {
 	case expired(err):
 		w.next = w.relist
-		return sleep(ctx, w.pauses.step())
+		return network.Sleep(ctx, w.pauses.step())
 	case refused && call.Verb != "get" && call.Status/100 == 4 && call.Status != http.StatusUnauthorized:
 		w.c.tell("Job %s/%s is read every %s instead of being watched: %s", w.namespace, w.name, t.pollMax, inShort(call))
 		w.pollUntil, w.next = time.Now().Add(t.rewatch), w.poll
@@ -234,5 +235,5 @@ func (w *jobWatch) mend(ctx context.Context, err error) error {
 	}
 	w.c.tell("waiting for Job %s/%s, trying again: %s", w.namespace, w.name, inShort(call))
 	w.next = w.read
-	return sleep(ctx, max(w.pauses.step(), min(call.RetryAfter, t.patience)))
+	return network.Sleep(ctx, max(w.pauses.step(), min(call.RetryAfter, t.patience)))
 }

@@ -80,22 +80,10 @@ func (h *Host) IDToken(ctx context.Context, audience string) (string, error) {
 			return "", again
 		}
 		h.Log(fmt.Sprintf("%s; trying again in %s", again.failure.Message, wait.Round(100*time.Millisecond)))
-		if err := sleep(ctx, wait); err != nil {
+		if err := network.Sleep(ctx, wait); err != nil {
 			return "", fmt.Errorf("%s: %w", askingForIDToken, err)
 		}
 		pause *= 2
-	}
-}
-
-// sleep waits, and returns ctx's cause when that ends first.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 
