@@ -98,7 +98,7 @@ func TestAJobIsWaitedForWithoutADisk(t *testing.T) {
 	// The other store has what the disk did not take.
 	delete(s.env, stuck)
 	_, wait := s.start(t)
-	wait().expect(t, 0, "outcome", "succeeded", "dispatched", "false", "resumed", "true", "resumed-from", "cluster", "checkpoints-stored", "true")
+	wait().expect(t, 0, "outcome", "succeeded", "dispatched", "false", "resumed", "true", "resumed-from", "cluster, attempt 1", "checkpoints-stored", "true")
 	if n := server.creates(); n != 1 {
 		t.Errorf("%d Jobs were created in all", n)
 	}

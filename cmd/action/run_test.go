@@ -43,6 +43,9 @@ func newStep(t *testing.T, server *apiServer) *step {
 		"INPUT_IMAGE":   "example.azurecr.io/app@sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc",
 		"INPUT_COMMAND": "python\n-m\nexample.sync\n", "INPUT_SERVICE-ACCOUNT": "inventory-job", "INPUT_ARGS": "--initial\n",
 		"INPUT_TIMEOUT": "1m",
+		// A runner without services for artifacts, on which records go to the cluster.
+		"GITHUB_RUN_ID": "4711", "GITHUB_RUN_ATTEMPT": "1", "GITHUB_REPOSITORY": "acme/orders",
+		"GITHUB_SERVER_URL": "https://ghes.example.com", "GITHUB_API_URL": "https://ghes.example.com/api/v3",
 	}}
 }
 

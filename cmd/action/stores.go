@@ -82,9 +82,7 @@ func (s *session) tellChoice(c config.Checkpoints) {
 	if w == nil || c.Has(config.StoreArtifact) {
 		return
 	}
-	if w.err != nil {
-		s.host.Log("artifacts are not used: " + w.err.Error())
-	} else if w.run.Attempt > 1 && w.run.ServerKeepsArtifacts() {
+	if w.err == nil && w.run.Attempt > 1 && w.run.ServerKeepsArtifacts() {
 		s.host.Warning("", fmt.Sprintf("there is no service for artifacts on this runner: what an earlier attempt stored as artifacts is not looked at. "+
 			"This is attempt %d; give checkpoint-stores where attempts run on different runners", w.run.Attempt))
 	}
@@ -103,6 +101,10 @@ func (s *session) openServices(ctx context.Context, c config.Checkpoints) (*stor
 		opened.key = key
 	}
 	w := s.workflow
+	if c.Auto && w != nil && w.err != nil {
+		// Whether an earlier attempt chose artifacts cannot be known then.
+		return nil, unknownRun(w.err)
+	}
 	for _, name := range c.Stores {
 		if name == config.StoreCluster {
 			continue
@@ -119,9 +121,20 @@ func (s *session) openServices(ctx context.Context, c config.Checkpoints) (*stor
 	return opened, nil
 }
 
+// unknownRun tells why nobody can say where the records of this run are.
+func unknownRun(err error) error {
+	if e, ok := err.(*failure.Error); ok { //nolint:errorlint // It is made by the host.
+		return e.At("checkpoint-stores").WithFix("%s. Or give checkpoint-stores: without it the store follows from what the runner says", e.Fix)
+	}
+	return err
+}
+
 func (o *stores) openService(ctx context.Context, s *session, name string, c config.Checkpoints) (checkpoint.Shared, error) {
 	run := s.workflow.run
 	if name == config.StoreCache {
+		if run.CacheErr != nil {
+			return nil, run.CacheErr
+		}
 		return cache.Open(cache.Options{
 			ResultsURL: run.ResultsURL, CacheURL: run.CacheURL, RuntimeToken: run.RuntimeToken, Mode: run.CacheMode,
 			Attempt: run.Attempt, Version: userAgentVersion(), Mask: s.host.Mask, Notify: s.host.Log,

@@ -42,6 +42,22 @@ func TestArtifactsAreOnlyNamedWhereTheyAre(t *testing.T) {
 	}
 }
 
+// Where the records are must not depend on a variable that happens to be missing.
+func TestAutoNeedsToKnowTheRun(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, complete)
+	s := newStep(t, server)
+	delete(s.env, "GITHUB_RUN_ATTEMPT")
+	e := s.run(t.Context(), t)
+	e.expect(t, 2, "outcome", "invalid", "reason", "config-invalid")
+	e.expectError(t, "config-invalid", "checkpoint-stores: ", "GITHUB_RUN_ATTEMPT is not set", "Or give checkpoint-stores")
+	if n := len(server.requests); n != 0 {
+		t.Errorf("%d requests were sent to the cluster", n)
+	}
+	s.env["INPUT_CHECKPOINT-STORES"] = "cluster"
+	s.run(t.Context(), t).expect(t, 0, "outcome", "succeeded", "checkpoints-stored", "true")
+}
+
 // Records of an earlier attempt that are not looked for do not go unsaid.
 func TestAnAttemptWithoutArtifactsIsToldSo(t *testing.T) {
 	t.Parallel()

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
 )
@@ -14,9 +15,13 @@ import (
 // which a key is weaker than the code that it makes (RFC 2104, section 3).
 const MinKeyLength = sha256.Size
 
-// Key authenticates documents in shared places, where others can write too. The
-// zero value is no key: nothing is signed then, and no signature is looked at.
-type Key struct{ secret []byte }
+// Key says what documents in shared places are of this run's: of its cluster,
+// since names of executions say nothing of that, and, with a secret, written by
+// those who know it, since others can write there too.
+type Key struct {
+	secret  []byte
+	cluster string
+}
 
 // NewKey returns the key that a secret text is. The error says that it is too
 // short.
@@ -24,40 +29,65 @@ func NewKey(secret string) (Key, error) {
 	if len(secret) < MinKeyLength {
 		return Key{}, fmt.Errorf("has %d bytes, at least %d are needed", len(secret), MinKeyLength)
 	}
-	return Key{[]byte(secret)}, nil
+	return Key{secret: []byte(secret)}, nil
 }
 
-// IsZero reports whether there is no key.
+// For returns the key for records of one cluster, which identity tells from all
+// others.
+func (k Key) For(identity string) Key {
+	sum := sha256.Sum256([]byte("aks-oneshot cluster\n" + identity))
+	k.cluster = hex.EncodeToString(sum[:8])
+	return k
+}
+
+// IsZero reports whether there is no secret: nothing is authenticated then.
 func (k Key) IsZero() bool { return len(k.secret) == 0 }
 
-// Seal returns the record as it is kept in a shared place, signed if there is a
-// key. The record itself stays as the dialect defines it.
+// Seal returns the record as it is kept in a shared place. The record itself stays
+// as the dialect defines it.
 func (k Key) Seal(execution string, record Record) (Document, error) {
 	data, err := record.Encode()
 	if err != nil {
 		return Document{}, err
 	}
 	d := Document{Step: record.Step, Data: data}
-	if !k.IsZero() {
-		d.Signature = hex.EncodeToString(k.code(execution, d))
+	var parts []string
+	if k.cluster != "" {
+		parts = append(parts, clusterPart+k.cluster)
 	}
+	if !k.IsZero() {
+		parts = append(parts, codePart+hex.EncodeToString(k.code(execution, d)))
+	}
+	d.Seal = strings.Join(parts, " ")
 	return d, nil
 }
+
+// The parts of a seal, in their order.
+const (
+	clusterPart = "cluster="
+	codePart    = "hmac-sha256="
+)
 
 // Open returns the record that a document found in a shared place is. where names
 // it in messages.
 //
-// With a key, a document that is not signed, or not with this key, for this
-// execution and this step, is refused before anything of it is looked at. With or
-// without one the record must be of the step and the execution, and have its own
-// digest. Whether it fits the execution in all else is for [Binding.Validate].
-// The error is checkpoint-differs.
+// A document of another cluster is refused. With a secret, so is one that is not
+// signed, or not with this secret, for this cluster, execution and step, before
+// anything of it is looked at. The record must be of the step and the execution,
+// and have its own digest. Whether it fits the execution in all else is for
+// [Binding.Validate]. The error is checkpoint-differs.
 func (k Key) Open(execution string, d Document, where string) (Record, error) {
+	cluster, code := parts(d.Seal)
+	if k.cluster != "" && cluster != "" && cluster != k.cluster {
+		return Record{}, Differs(where, "the retained record is of an execution of the same name on another cluster (%s, this is %s)", cluster, k.cluster).
+			WithFix("Give each cluster a target-binding of its own, which makes its executions others; " +
+				"or name only cluster in checkpoint-stores, which each cluster has for itself")
+	}
 	if !k.IsZero() {
-		switch code, err := hex.DecodeString(d.Signature); {
-		case d.Signature == "":
+		switch want := k.code(execution, d); {
+		case code == "":
 			return Record{}, Differs(where, "the retained record is not signed, and a checkpoint-key is set").WithFix(fixUnsigned)
-		case err != nil || !hmac.Equal(code, k.code(execution, d)):
+		case !hmac.Equal([]byte(code), []byte(hex.EncodeToString(want))):
 			return Record{}, Differs(where, "the retained record is not signed with this checkpoint-key").WithFix(fixUnsigned)
 		}
 	}
@@ -77,11 +107,24 @@ func (k Key) Open(execution string, d Document, where string) (Record, error) {
 const fixUnsigned = "Somebody without the key may have written it, or the key was set or changed since. " +
 	"Look at who can write there; when the key was changed, run with the one from before"
 
-// code authenticates a document as that of a step of an execution. The parts
-// cannot run into each other: neither name holds a line end.
+// parts returns what a seal says of the cluster and, in hexadecimal, of who wrote
+// the document; "" for what it does not say.
+func parts(seal string) (cluster, code string) {
+	for part := range strings.SplitSeq(seal, " ") {
+		if value, ok := strings.CutPrefix(part, clusterPart); ok {
+			cluster = value
+		} else if value, ok := strings.CutPrefix(part, codePart); ok {
+			code = value
+		}
+	}
+	return cluster, code
+}
+
+// code authenticates a document as that of a step of an execution on a cluster.
+// The parts cannot run into each other: none of the names holds a line end.
 func (k Key) code(execution string, d Document) []byte {
 	mac := hmac.New(sha256.New, k.secret)
-	mac.Write([]byte("aks-oneshot checkpoint\n" + execution + "\n" + string(d.Step) + "\n"))
+	mac.Write([]byte("aks-oneshot checkpoint\n" + k.cluster + "\n" + execution + "\n" + string(d.Step) + "\n"))
 	mac.Write(d.Data)
 	return mac.Sum(nil)
 }

@@ -68,8 +68,8 @@ type Document struct {
 	Step Step
 	// Data is the record as [Record.Encode] has it.
 	Data []byte
-	// Signature is made by [Key.Seal], "" when there was no key.
-	Signature string
+	// Seal is made by [Key.Seal]: one line, "" when it says nothing.
+	Seal string
 }
 
 // SharedSteps lists the steps that are kept in shared places, in order. The

@@ -39,6 +39,9 @@ type Client struct {
 	// answered is set by the first request that succeeds.
 	answered atomic.Bool
 
+	// identity is what Identity returns.
+	identity string
+
 	// origin has the hints of a connection that is not from a kubeconfig which
 	// the user gave; nil is one that is.
 	origin hints
@@ -140,7 +143,7 @@ func New(cfg *rest.Config, options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, failure.New(failure.ConfigInvalid, "%w", err).At("server")
 	}
-	c.base = base
+	c.base, c.identity = base, identityOf(cfg, base)
 	switch {
 	case cfg.Insecure:
 		err = errors.New("a server that is not verified is not allowed")

@@ -39,6 +39,9 @@ const (
 	timeOutLate   faultKind = "time out, take effect late"
 	// slow: the call takes until just after the deadline, and goes well.
 	slow faultKind = "slow"
+	// slowOn: the call takes until shortly before the deadline, and each one after
+	// it longer than usual, so that the deadline passes between two of them.
+	slowOn faultKind = "slow from then on"
 	// answerAltered: a create is answered with a Job that differs.
 	answerAltered faultKind = "answer altered"
 	// cancelBefore: the run is told to stop at that moment.
@@ -73,7 +76,11 @@ func faultKinds(call string) []faultKind {
 	case strings.HasPrefix(call, "put"):
 		return []faultKind{failBefore, failAfter, failLate, crashBefore, crashAfter, hangBefore, hangAfter, slow, cancelBefore}
 	}
-	return []faultKind{failBefore, crashBefore, hangBefore, timeOutBefore, cancelBefore}
+	kinds := []faultKind{failBefore, crashBefore, hangBefore, timeOutBefore, cancelBefore}
+	if strings.HasPrefix(call, "get serviceaccount") { // the last before the records are read
+		kinds = append(kinds, slowOn)
+	}
+	return kinds
 }
 
 var errFault = errors.New("an injected fault")
@@ -128,6 +135,12 @@ func (k faultKind) strike(ctx context.Context, p *process, what string, effect f
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
+	case slowOn:
+		if !slept(ctx, matrixTimeout-time.Second) {
+			return context.Cause(ctx)
+		}
+		p.latency = 300 * time.Millisecond
+		return p.do(effect)
 	case cancelBefore:
 		p.stop()
 		return p.do(effect)

@@ -151,7 +151,7 @@ func (pl *place) write(p *process, name string, documents []checkpoint.Document,
 // same.
 func (r *row) holds(d checkpoint.Document) bool {
 	own := r.documents[len(r.documents)-1]
-	return own.Step == d.Step && own.Signature == d.Signature && bytes.Equal(own.Data, d.Data)
+	return own.Step == d.Step && own.Seal == d.Seal && bytes.Equal(own.Data, d.Data)
 }
 
 // handle is a place as one run reaches it. What is promised of a real one holds

@@ -22,11 +22,12 @@ type knowledge struct {
 	steps map[checkpoint.Step]bool
 	// intentAt is the oldest intent's time.
 	intentAt time.Time
-	// earlier: something was recorded of the execution before this run.
-	earlier bool
-	// blind: records may be there that the run could not look for, and no place
-	// was sure that there are none.
-	blind bool
+	// earlier: something was recorded of the execution before this run, or while it
+	// went on; seen: it must have seen something of that.
+	earlier, seen bool
+	// unseen: records may be there that the run could not look for; blind: and no
+	// place was sure that there are none.
+	unseen, blind bool
 	// disputed is a step of which two records were there that differ.
 	disputed checkpoint.Step
 }
@@ -41,7 +42,7 @@ func (p *process) knowledge(name string) knowledge {
 			return
 		}
 		k.steps[step] = true
-		k.earlier = k.earlier || earlier
+		k.earlier, k.seen = k.earlier || earlier, k.seen || earlier
 		if other, ok := contents[step]; ok && other != data {
 			k.disputed = step
 		}
@@ -62,7 +63,7 @@ func (p *process) knowledge(name string) knowledge {
 	}
 	sure := false
 	for _, pl := range p.world.places {
-		k.blind = k.blind || pl.blind(p.attempt)
+		k.unseen = k.unseen || pl.blind(p.attempt)
 		sure = sure || pl.kind.complete && !pl.blind(p.attempt)
 		for _, r := range pl.shown(name, p.attempt) {
 			if r == p.hidden[pl.kind.name+"/"+name] {
@@ -77,7 +78,7 @@ func (p *process) knowledge(name string) knowledge {
 			}
 		}
 	}
-	k.blind = k.blind && !sure
+	k.blind = k.unseen && !sure
 	return k
 }
 
@@ -229,6 +230,8 @@ func judgeStores(w *world, past []*process) (broken []string) {
 				add("promise 1: the create of %s had been confirmed and was repeated", a.name)
 			case a.at.After(k.intentAt.Add(time.Hour - absenceMargin)):
 				add("promise 3: a create of %s was sent %s after the intent", a.name, a.at.Sub(k.intentAt))
+			case k.unseen && k.seen:
+				add("promise 3: a create of %s was sent although it may be recorded where nobody could look that it must not be", a.name)
 			case k.blind && !k.earlier:
 				add("promise 1: a create of %s was sent although records may be where nobody could look", a.name)
 			case k.disputed != "":

@@ -26,14 +26,14 @@ var forgeries = map[string]struct {
 	"unsigned":     {func(*testing.T, string, checkpoint.Record) string { return "" }, "is not signed, and a checkpoint-key is set"},
 	"no signature": {func(*testing.T, string, checkpoint.Record) string { return strings.Repeat("00", 32) }, "is not signed with this checkpoint-key"},
 	"wrong key": {func(t *testing.T, execution string, record checkpoint.Record) string {
-		return seal(t, otherKey, execution, record).Signature
+		return seal(t, otherKey, execution, record).Seal
 	}, "is not signed with this checkpoint-key"},
 	"signed for another execution": {func(t *testing.T, execution string, record checkpoint.Record) string {
-		return seal(t, signingKey, execution+"-2", record).Signature
+		return seal(t, signingKey, execution+"-2", record).Seal
 	}, "is not signed with this checkpoint-key"},
 	"signed for another step": {func(t *testing.T, execution string, record checkpoint.Record) string {
 		record.Step = checkpoint.Dispatched
-		return seal(t, signingKey, execution, record).Signature
+		return seal(t, signingKey, execution, record).Seal
 	}, "is not signed with this checkpoint-key"},
 }
 
@@ -110,7 +110,7 @@ func TestStoresForgedRecordInTheCache(t *testing.T) {
 			s := keep(t, harness.Template{}, "cache").signed()
 			job, terminal := s.ran()
 			d := seal(t, signingKey, job, terminal)
-			d.Signature = forged.sign(t, job, terminal)
+			d.Seal = forged.sign(t, job, terminal)
 			s.forge(job, d)
 			e := s.run()
 			s.expect(e, want{outcome: "refused", reason: "checkpoint-differs", records: nil, created: 1, says: []string{forged.says, "checkpoint store cache", job}, resumedFrom: is("")})

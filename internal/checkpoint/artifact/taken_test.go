@@ -54,7 +54,7 @@ func (w *world) forgeData(name string, data []byte) standin.Artifact {
 func TestNameIsTaken(t *testing.T) {
 	t.Parallel()
 	resigned := intent("1")
-	resigned[1].Signature = strings.Repeat("6b", 32)
+	resigned[1].Seal = strings.Repeat("6b", 32)
 	for name, c := range map[string]struct {
 		arrange func(w *world)
 		taken   bool

@@ -116,7 +116,7 @@ func document(step checkpoint.Step, text string) checkpoint.Document {
 // intent is what is written before a Job may be created.
 func intent(text string) []checkpoint.Document {
 	d := document(checkpoint.Intent, text)
-	d.Signature = strings.Repeat("5a", 32)
+	d.Seal = strings.Repeat("5a", 32)
 	return []checkpoint.Document{document(checkpoint.Prepared, ""), d}
 }
 

@@ -19,11 +19,11 @@ const (
 	// MaxSize bounds a bundle, and what is in it, in bytes. A record has a few
 	// thousand.
 	MaxSize = 1 << 20
-	// MaxSignature bounds the text of a signature, in bytes.
-	MaxSignature = 256
+	// MaxSeal bounds the text of a seal, in bytes.
+	MaxSeal = 256
 
-	// signatureSuffix makes the name of a document's signature of the document's.
-	signatureSuffix = ".hmac-sha256"
+	// sealSuffix makes the name of a document's seal of the document's.
+	sealSuffix = ".seal"
 	// version is that of the zip format in which files have neither folders nor a
 	// compression (APPNOTE, 4.4.3).
 	version = 10
@@ -35,7 +35,7 @@ const (
 )
 
 // Pack returns the bundle of documents of an execution: each under the name that it
-// has in the work folder, byte for byte, then its signature when there is one. The
+// has in the work folder, byte for byte, then its seal when there is one. The
 // same documents in the same order make the same bytes.
 //
 // The error says which document cannot be in a bundle.
@@ -57,11 +57,11 @@ func Pack(execution string, documents []checkpoint.Document) ([]byte, error) {
 		if err := add(w, name, d.Data); err != nil {
 			return nil, fmt.Errorf("packing %s: %w", name, err)
 		}
-		if d.Signature == "" {
+		if d.Seal == "" {
 			continue
 		}
-		if err := add(w, name+signatureSuffix, []byte(d.Signature+"\n")); err != nil {
-			return nil, fmt.Errorf("packing the signature of %s: %w", name, err)
+		if err := add(w, name+sealSuffix, []byte(d.Seal+"\n")); err != nil {
+			return nil, fmt.Errorf("packing the seal of %s: %w", name, err)
 		}
 	}
 	if err := w.Close(); err != nil {
@@ -79,8 +79,8 @@ func check(d checkpoint.Document, seen map[checkpoint.Step]bool) error {
 		return fmt.Errorf("a record of the step %q is kept in no shared place", string(d.Step))
 	case seen[d.Step]:
 		return fmt.Errorf("the step %s is there twice", d.Step)
-	case len(d.Signature) > MaxSignature || strings.ContainsAny(d.Signature, "\r\n"):
-		return fmt.Errorf("the signature of the step %s is not one line of at most %d bytes", d.Step, MaxSignature)
+	case len(d.Seal) > MaxSeal || strings.ContainsAny(d.Seal, "\r\n"):
+		return fmt.Errorf("the seal of the step %s is not one line of at most %d bytes", d.Step, MaxSeal)
 	}
 	seen[d.Step] = true
 	return nil
@@ -119,7 +119,7 @@ func Holds(stored, documents []checkpoint.Document) (bool, error) {
 	}
 	for _, d := range documents {
 		at := find(d.Step)
-		if at < 0 || stored[at].Signature != d.Signature || !bytes.Equal(stored[at].Data, d.Data) {
+		if at < 0 || stored[at].Seal != d.Seal || !bytes.Equal(stored[at].Data, d.Data) {
 			return false, nil
 		}
 	}
@@ -130,7 +130,7 @@ func Holds(stored, documents []checkpoint.Document) (bool, error) {
 // judges none: what they say is as far from being believed as before.
 //
 // Everything that [Pack] does not make is an error: other names, a name twice, a
-// signature without its document, a file that is damaged, or more than is allowed.
+// seal without its document, a file that is damaged, or more than is allowed.
 // A file may be compressed, for the sake of those who pack one again by hand.
 func Unpack(execution string, data []byte) ([]checkpoint.Document, error) {
 	documents, err := unpack(execution, data)

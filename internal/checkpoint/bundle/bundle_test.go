@@ -16,7 +16,7 @@ import (
 
 const execution = "fdai-inventory-aaaaaaaaaaaaaaaa"
 
-var signature = strings.Repeat("5a", 32)
+var seal = strings.Repeat("5a", 32)
 
 // documents returns one of each step, every other one signed.
 func documents() []checkpoint.Document {
@@ -24,7 +24,7 @@ func documents() []checkpoint.Document {
 	for i, step := range checkpoint.SharedSteps() {
 		d := checkpoint.Document{Step: step, Data: []byte(`{"state":"` + string(step) + `"}` + "\n")}
 		if i%2 == 1 {
-			d.Signature = signature
+			d.Seal = seal
 		}
 		all = append(all, d)
 	}
@@ -48,7 +48,7 @@ func TestWhatIsPackedIsUnpacked(t *testing.T) {
 	for name, want := range map[string][]checkpoint.Document{
 		"all": all, "another order": reversed, "one": all[:1], "a signed one": all[1:2],
 		"no content": {{Step: checkpoint.Intent, Data: []byte{}}},
-		"the most":   {{Step: checkpoint.Intent, Data: bytes.Repeat([]byte("x"), MaxSize-1000), Signature: strings.Repeat("s", MaxSignature)}},
+		"the most":   {{Step: checkpoint.Intent, Data: bytes.Repeat([]byte("x"), MaxSize-1000), Seal: strings.Repeat("s", MaxSeal)}},
 	} {
 		data := pack(t, want...)
 		if again := pack(t, want...); !bytes.Equal(data, again) {
@@ -77,8 +77,8 @@ func TestItIsAnOrdinaryZip(t *testing.T) {
 	var want, have []string
 	for _, d := range documents() {
 		want = append(want, binding.Where(d.Step))
-		if d.Signature != "" {
-			want = append(want, binding.Where(d.Step)+".hmac-sha256")
+		if d.Seal != "" {
+			want = append(want, binding.Where(d.Step)+".seal")
 		}
 	}
 	for _, f := range r.File {
@@ -110,8 +110,8 @@ func TestPackRefuses(t *testing.T) {
 		"the step dispatch-intent is there twice":  {"e", []checkpoint.Document{intent, intent}},
 		`the step "manifest" is kept in no shared`: {"e", with(func(d *checkpoint.Document) { d.Step = checkpoint.Manifest })},
 		`the step "x" is kept in no shared place`:  {"e", with(func(d *checkpoint.Document) { d.Step = "x" })},
-		"is not one line of at most 256 bytes":     {"e", with(func(d *checkpoint.Document) { d.Signature = "a\nb" })},
-		"of the step dispatch-intent is not one":   {"e", with(func(d *checkpoint.Document) { d.Signature = strings.Repeat("a", 257) })},
+		"is not one line of at most 256 bytes":     {"e", with(func(d *checkpoint.Document) { d.Seal = "a\nb" })},
+		"of the step dispatch-intent is not one":   {"e", with(func(d *checkpoint.Document) { d.Seal = strings.Repeat("a", 257) })},
 		"bytes, at most 1048576 are allowed":       {"e", with(func(d *checkpoint.Document) { d.Data = make([]byte, MaxSize) })},
 	} {
 		if data, err := Pack(c.execution, c.documents); err == nil || data != nil || !strings.Contains(err.Error(), says) {
@@ -151,13 +151,13 @@ func zipped(tb testing.TB, files ...file) []byte {
 func TestUnpackTakesWhatAnotherToolPacked(t *testing.T) {
 	t.Parallel()
 	data := zipped(t,
-		file{"e.dispatched.json.hmac-sha256", signature + "\n", zip.Deflate, 0o644},
+		file{"e.dispatched.json.seal", seal + "\n", zip.Deflate, 0o644},
 		file{"e.dispatched.json", "{}\n", zip.Deflate, 0o644})
 	have, err := Unpack("e", data)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]checkpoint.Document{{Step: checkpoint.Dispatched, Data: []byte("{}\n"), Signature: signature}}, have); diff != "" {
+	if diff := cmp.Diff([]checkpoint.Document{{Step: checkpoint.Dispatched, Data: []byte("{}\n"), Seal: seal}}, have); diff != "" {
 		t.Errorf("(-want +have):\n%s", diff)
 	}
 }
@@ -167,7 +167,7 @@ func TestUnpackRefuses(t *testing.T) {
 	good := pack(t, documents()...)
 	damaged := bytes.Replace(good, []byte(`"dispatched"`), []byte(`"dispatChed"`), 1)
 	intent := file{"e.dispatch-intent.json", "{}\n", zip.Store, 0o600}
-	signed := file{intent.name + signatureSuffix, signature, zip.Store, 0o600}
+	signed := file{intent.name + sealSuffix, seal, zip.Store, 0o600}
 	with := func(change func(*file)) []byte {
 		f := intent
 		change(&f)
@@ -192,12 +192,12 @@ func TestUnpackRefuses(t *testing.T) {
 		"no file":                    {zipped(t), "there is none"},
 		"many files":                 {zipped(t, many...), "11 files, at most 10 are allowed"},
 		"twice":                      {zipped(t, intent, intent), "e.dispatch-intent.json is there twice"},
-		"signed twice":               {zipped(t, intent, signed, signed), "hmac-sha256 is there twice"},
-		"a signature alone":          {zipped(t, signed, file{"e.terminal.json", "{}", zip.Store, 0o600}), "signature of the step dispatch-intent, and no record"},
-		"only a signature":           {zipped(t, signed), "there is none"},
-		"an empty signature":         {zipped(t, intent, file{signed.name, "\n", zip.Store, 0o600}), "not one line"},
-		"a signature of lines":       {zipped(t, intent, file{signed.name, "a\nb\n", zip.Store, 0o600}), "not one line"},
-		"a long signature":           {zipped(t, intent, file{signed.name, strings.Repeat("a", 257), zip.Store, 0o600}), "not one line"},
+		"signed twice":               {zipped(t, intent, signed, signed), "seal is there twice"},
+		"a seal alone":               {zipped(t, signed, file{"e.terminal.json", "{}", zip.Store, 0o600}), "seal of the step dispatch-intent, and no record"},
+		"only a seal":                {zipped(t, signed), "there is none"},
+		"an empty seal":              {zipped(t, intent, file{signed.name, "\n", zip.Store, 0o600}), "not one line"},
+		"a seal of lines":            {zipped(t, intent, file{signed.name, "a\nb\n", zip.Store, 0o600}), "not one line"},
+		"a long seal":                {zipped(t, intent, file{signed.name, strings.Repeat("a", 257), zip.Store, 0o600}), "not one line"},
 		"another execution":          {with(func(f *file) { f.name = "f.dispatch-intent.json" }), `a file "f.dispatch-intent.json", which is no record of it`},
 		"another step":               {with(func(f *file) { f.name = "e.done.json" }), "no record of it"},
 		"the manifest":               {with(func(f *file) { f.name = "e.json" }), "no record of it"},

@@ -9,8 +9,8 @@ import (
 
 func TestHolds(t *testing.T) {
 	t.Parallel()
-	d := func(step checkpoint.Step, data, signature string) checkpoint.Document {
-		return checkpoint.Document{Step: step, Data: []byte(data), Signature: signature}
+	d := func(step checkpoint.Step, data, seal string) checkpoint.Document {
+		return checkpoint.Document{Step: step, Data: []byte(data), Seal: seal}
 	}
 	prepared, intent := d(checkpoint.Prepared, "p", "1"), d(checkpoint.Intent, "i", "2")
 	all := []checkpoint.Document{prepared, intent}

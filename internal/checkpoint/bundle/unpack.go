@@ -23,7 +23,7 @@ func unpack(execution string, data []byte) ([]checkpoint.Document, error) {
 	if most := 2 * len(checkpoint.SharedSteps()); len(r.File) > most {
 		return nil, fmt.Errorf("there are %d files, at most %d are allowed", len(r.File), most)
 	}
-	u := unpacker{execution: execution, left: MaxSize, signatures: map[checkpoint.Step]string{}}
+	u := unpacker{execution: execution, left: MaxSize, seals: map[checkpoint.Step]string{}}
 	for _, f := range r.File {
 		if err := u.file(f); err != nil {
 			return nil, err
@@ -34,14 +34,14 @@ func unpack(execution string, data []byte) ([]checkpoint.Document, error) {
 
 // unpacker collects what is in a bundle.
 type unpacker struct {
-	execution  string
-	left       int64 // how many bytes may still come
-	documents  []checkpoint.Document
-	signatures map[checkpoint.Step]string
+	execution string
+	left      int64 // how many bytes may still come
+	documents []checkpoint.Document
+	seals     map[checkpoint.Step]string
 }
 
 func (u *unpacker) file(f *zip.File) error {
-	name, signature := strings.CutSuffix(f.Name, signatureSuffix)
+	name, seal := strings.CutSuffix(f.Name, sealSuffix)
 	step, ok := u.step(name)
 	if !ok {
 		return fmt.Errorf("there is a file %.100q, which is no record of it", f.Name)
@@ -50,7 +50,7 @@ func (u *unpacker) file(f *zip.File) error {
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", f.Name, err)
 	}
-	if signature {
+	if seal {
 		return u.sign(step, f.Name, string(data))
 	}
 	if slices.ContainsFunc(u.documents, func(d checkpoint.Document) bool { return d.Step == step }) {
@@ -61,14 +61,14 @@ func (u *unpacker) file(f *zip.File) error {
 }
 
 func (u *unpacker) sign(step checkpoint.Step, name, text string) error {
-	if _, ok := u.signatures[step]; ok {
+	if _, ok := u.seals[step]; ok {
 		return fmt.Errorf("%s is there twice", name)
 	}
 	text = strings.TrimSuffix(text, "\n")
-	if text == "" || len(text) > MaxSignature || strings.ContainsAny(text, "\r\n") {
-		return fmt.Errorf("%s is not one line of at most %d bytes", name, MaxSignature)
+	if text == "" || len(text) > MaxSeal || strings.ContainsAny(text, "\r\n") {
+		return fmt.Errorf("%s is not one line of at most %d bytes", name, MaxSeal)
 	}
-	u.signatures[step] = text
+	u.seals[step] = text
 	return nil
 }
 
@@ -102,17 +102,17 @@ func (u *unpacker) read(f *zip.File) ([]byte, error) {
 	return data, nil
 }
 
-// join gives each document its signature.
+// join gives each document its seal.
 func (u *unpacker) join() ([]checkpoint.Document, error) {
 	if len(u.documents) == 0 {
 		return nil, errors.New("there is none")
 	}
 	for i, d := range u.documents {
-		u.documents[i].Signature = u.signatures[d.Step]
-		delete(u.signatures, d.Step)
+		u.documents[i].Seal = u.seals[d.Step]
+		delete(u.seals, d.Step)
 	}
-	for step := range u.signatures {
-		return nil, fmt.Errorf("there is a signature of the step %s, and no record", step)
+	for step := range u.seals {
+		return nil, fmt.Errorf("there is a seal of the step %s, and no record", step)
 	}
 	return u.documents, nil
 }

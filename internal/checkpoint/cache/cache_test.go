@@ -79,7 +79,7 @@ func TestWriteWhatIsThere(t *testing.T) {
 		}
 		before := f.keys()
 		unsigned := intent("b")
-		unsigned[1].Signature = ""
+		unsigned[1].Seal = ""
 		for name, documents := range map[string][]checkpoint.Document{
 			"another": intent("b"), "another, and nothing beside it": intent("b")[1:], "another, and unsigned": unsigned,
 		} {
@@ -102,8 +102,8 @@ func TestWriteWhatIsThere(t *testing.T) {
 func TestWriteBesideWhatIsNotAsGood(t *testing.T) {
 	t.Parallel()
 	unsigned, signed := intent("a"), intent("a")
-	unsigned[1].Signature = ""
-	signed[1].Signature = strings.Repeat("6b", 32)
+	unsigned[1].Seal = ""
+	signed[1].Seal = strings.Repeat("6b", 32)
 	for name, there := range map[string][]checkpoint.Document{
 		"unsigned": unsigned, "signed otherwise": signed, "nothing beside it": intent("a")[1:], "another beside it": {intent("b")[0], intent("a")[1]},
 	} {

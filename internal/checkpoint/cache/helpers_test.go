@@ -174,7 +174,7 @@ func intent(what string) []checkpoint.Document {
 }
 
 func document(step checkpoint.Step, what string) checkpoint.Document {
-	return checkpoint.Document{Step: step, Data: fmt.Appendf(nil, "{\"state\":%q,\"what\":%q}\n", step, what), Signature: strings.Repeat("5a", 32)}
+	return checkpoint.Document{Step: step, Data: fmt.Appendf(nil, "{\"state\":%q,\"what\":%q}\n", step, what), Seal: strings.Repeat("5a", 32)}
 }
 
 // read returns the copies that a store finds, in order.

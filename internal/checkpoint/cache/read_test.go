@@ -77,14 +77,14 @@ func TestReadLooksBehindWhatIsNotBelieved(t *testing.T) {
 		f := newFake(t)
 		f.put("the first", true, nil) // In v1, 0 is no number of an entry.
 		terminal, forged := document(checkpoint.Terminal, "a"), document(checkpoint.Terminal, "b")
-		forged.Signature = ""
+		forged.Seal = ""
 		if err := open(t, f, 1).Write(t.Context(), job, terminal); err != nil {
 			t.Fatal(err)
 		}
 		believing := func(attempt int) *Store {
 			s := open(t, f, attempt)
 			s.believes = func(execution string, d checkpoint.Document) bool {
-				return execution == job && d.Signature == terminal.Signature
+				return execution == job && d.Seal == terminal.Seal
 			}
 			return s
 		}
@@ -120,7 +120,7 @@ func TestReadPanics(t *testing.T) {
 func TestReadJudgesNoDocument(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	forged := checkpoint.Document{Step: checkpoint.Terminal, Data: []byte("not even JSON"), Signature: "zz"}
+	forged := checkpoint.Document{Step: checkpoint.Terminal, Data: []byte("not even JSON"), Seal: "zz"}
 	const key = "aks-oneshot-" + job + ".terminal.7.2"
 	f.put(key, true, packed(t, job, forged))
 	wantCopies(t, read(t, f.open(f.options(1)), job), copyOf(forged, key, 7))

@@ -20,7 +20,7 @@ const maxSaves = 3
 // A key of this attempt that is there already is looked at. What is there equally is
 // left alone, and another record of the step is [checkpoint.ErrTaken]. The next key is
 // used where there is nothing to read, since a save never ended, where what is there is
-// no record, and where it is one that is not as good: with another signature, or with
+// no record, and where it is one that is not as good: with another seal, or with
 // less beside it.
 func (s *Store) Write(ctx context.Context, execution string, documents ...checkpoint.Document) error {
 	if err := fits(execution); err != nil {

@@ -32,7 +32,7 @@ type kept struct {
 }
 
 // folder takes what the work folder has. It is private: what is in it is held
-// against the execution by whoever loads it, and needs no signature.
+// against the execution by whoever loads it, and needs no seal.
 func (v *view) folder(records checkpoint.Records) {
 	for _, step := range checkpoint.SharedSteps() {
 		if record, ok := records[step]; ok {

@@ -39,7 +39,7 @@ func TestWhatAConfigMapLooksLike(t *testing.T) {
 	t.Parallel()
 	bubble(t, func(t *testing.T, s *scene) {
 		signed := document(checkpoint.Intent, "a")
-		signed.Signature = strings.Repeat("5a", 32)
+		signed.Seal = strings.Repeat("5a", 32)
 		s.write(document(checkpoint.Prepared, "a"), signed)
 		object := s.object(testExecution)
 		metadata := under(object, "metadata")
@@ -62,9 +62,9 @@ func TestWhatAConfigMapLooksLike(t *testing.T) {
 				},
 			},
 			"data": map[string]any{
-				"prepared.json":               "{\"by\":\"a\",\"state\":\"prepared\"}\n",
-				"dispatch-intent.json":        "{\"by\":\"a\",\"state\":\"dispatch-intent\"}\n",
-				"dispatch-intent.hmac-sha256": strings.Repeat("5a", 32),
+				"prepared.json":        "{\"by\":\"a\",\"state\":\"prepared\"}\n",
+				"dispatch-intent.json": "{\"by\":\"a\",\"state\":\"dispatch-intent\"}\n",
+				"dispatch-intent.seal": strings.Repeat("5a", 32),
 			},
 		}
 		if diff := cmp.Diff(want, object); diff != "" {
@@ -110,7 +110,7 @@ func TestAttempts(t *testing.T) {
 		write(laterRun, document(checkpoint.Dispatched, "a"))
 		// A signature that is put right makes the record nobody else's.
 		signed := document(checkpoint.Dispatched, "a")
-		signed.Signature = "5a"
+		signed.Seal = "5a"
 		write(testRun, signed)
 		write("", document(checkpoint.Ambiguous, "a"))
 		write(anotherRun, document(checkpoint.Terminal, "a"))

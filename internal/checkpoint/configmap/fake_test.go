@@ -227,7 +227,7 @@ func (f *fake) keeps(name string, object contract.Object) {
 	}
 	present := f.parse(f.objects[name])
 	for key, value := range under(present, "data") {
-		if !strings.HasSuffix(key, signatureSuffix) && under(object, "data")[key] != value {
+		if !strings.HasSuffix(key, sealSuffix) && under(object, "data")[key] != value {
 			f.t.Errorf("%s was %q and became %q", key, value, under(object, "data")[key])
 		}
 	}

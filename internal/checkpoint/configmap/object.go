@@ -35,9 +35,9 @@ const (
 )
 
 const (
-	namePrefix      = "aks-oneshot-"
-	dataSuffix      = ".json"
-	signatureSuffix = ".hmac-sha256"
+	namePrefix = "aks-oneshot-"
+	dataSuffix = ".json"
+	sealSuffix = ".seal"
 )
 
 // nameOf returns the name of an execution's ConfigMap.
@@ -113,8 +113,8 @@ func documentOf(object contract.Object, step checkpoint.Step) (d checkpoint.Docu
 		return d, true, key + " is no text"
 	}
 	d.Data = []byte(text)
-	if d.Signature, ok = under(object, "data")[string(step)+signatureSuffix].(string); !ok {
-		d.Signature = ""
+	if d.Seal, ok = under(object, "data")[string(step)+sealSuffix].(string); !ok {
+		d.Seal = ""
 	}
 	return d, true, ""
 }
@@ -131,8 +131,8 @@ func (s *Store) set(object contract.Object, d checkpoint.Document) {
 	}
 	data := member(object, "data")
 	data[string(d.Step)+dataSuffix] = string(d.Data)
-	if d.Signature != "" {
-		data[string(d.Step)+signatureSuffix] = d.Signature
+	if d.Seal != "" {
+		data[string(d.Step)+sealSuffix] = d.Seal
 	}
 }
 

@@ -187,8 +187,8 @@ func TestUnreadableCopies(t *testing.T) {
 // of that.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
-		`{}`, `{"data":null}`, `{"data":[]}`, `{"data":{"terminal.json":"{}","terminal.hmac-sha256":"00"}}`,
-		`{"data":{"dispatch-intent.json":7,"dispatch-intent.hmac-sha256":[]}}`, `{"binaryData":{"prepared.json":"e30="}}`,
+		`{}`, `{"data":null}`, `{"data":[]}`, `{"data":{"terminal.json":"{}","terminal.seal":"00"}}`,
+		`{"data":{"dispatch-intent.json":7,"dispatch-intent.seal":[]}}`, `{"binaryData":{"prepared.json":"e30="}}`,
 		`{"metadata":{"annotations":{"aks-oneshot/stored-by.terminal":"/attempts/-1","aks-oneshot/expires-at":"never"}}}`,
 		`{"metadata":{"annotations":{"aks-oneshot/stored-by.terminal":"https://github.com/octo/app/actions/runs/17/attempts/99999999999999999999"},"labels":{"a":7}},"immutable":true}`,
 		`{"metadata":null,"data":{"manifest.json":"{}"," prepared.json":"x","PREPARED.json":"x"}}`,

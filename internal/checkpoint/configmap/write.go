@@ -65,7 +65,7 @@ func (s *Store) doing(execution string, documents []checkpoint.Document) (string
 			problem = "records of that step are not kept there"
 		case seen[d.Step]:
 			problem = "there are two of that step"
-		case !utf8.Valid(d.Data) || !utf8.ValidString(d.Signature):
+		case !utf8.Valid(d.Data) || !utf8.ValidString(d.Seal):
 			problem = "it is no text"
 		}
 		if problem != "" {
@@ -191,10 +191,10 @@ func (w *write) merged(k known) (object contract.Object, changed bool, err error
 			return nil, false, errors.New(unreadable)
 		case found && !alike(kept.Data, d.Data):
 			return nil, false, fmt.Errorf("the %s record: %w", d.Step, checkpoint.ErrTaken)
-		case found && (d.Signature == "" || bytes.Equal(kept.Data, d.Data) && kept.Signature == d.Signature):
+		case found && (d.Seal == "" || bytes.Equal(kept.Data, d.Data) && kept.Seal == d.Seal):
 			continue
 		}
-		// It is not there, or is and its signature is none of this content.
+		// It is not there, or is and its seal is none of this content.
 		w.set(object, d)
 		changed = true
 	}
@@ -234,7 +234,7 @@ func (w *write) confirm(stored contract.Object) error {
 	intact := ours(stored)
 	for _, d := range w.documents {
 		kept, found, unreadable := documentOf(stored, d.Step)
-		intact = intact && found && unreadable == "" && bytes.Equal(kept.Data, d.Data) && (d.Signature == "" || kept.Signature == d.Signature)
+		intact = intact && found && unreadable == "" && bytes.Equal(kept.Data, d.Data) && (d.Seal == "" || kept.Seal == d.Seal)
 	}
 	if intact {
 		return nil

@@ -72,7 +72,7 @@ func TestSignaturesAreMadeGood(t *testing.T) {
 		s.write(plain)
 		signed := plain
 		for _, signature := range []string{"11", "22"} {
-			signed.Signature = signature
+			signed.Seal = signature
 			s.write(signed)
 			s.holds(signed)
 		}
@@ -163,14 +163,14 @@ func TestAdmissionThatChangesRecords(t *testing.T) {
 		"data":      func(_ string, o contract.Object) { under(o, "data")["dispatch-intent.json"] = "{}" },
 		"no data":   func(_ string, o contract.Object) { delete(o, "data") },
 		"labels":    func(_ string, o contract.Object) { under(under(o, "metadata"), "labels")[managedByLabel] = "argocd" },
-		"signature": func(_ string, o contract.Object) { delete(under(o, "data"), "dispatch-intent.hmac-sha256") },
+		"signature": func(_ string, o contract.Object) { delete(under(o, "data"), "dispatch-intent.seal") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			bubble(t, func(t *testing.T, s *scene) {
 				s.admit = admit
 				d := document(checkpoint.Intent, "a")
-				d.Signature = "11"
+				d.Seal = "11"
 				wantFailure(t, s.store.Write(t.Context(), testExecution, d), failure.CheckpointStoreFailed, "did not store what it was sent", "admission")
 			})
 		})

@@ -35,6 +35,8 @@ type Run struct {
 	// CacheMode is what the run may do with the cache: read, write, write-only or
 	// none; "" when nothing is said.
 	CacheMode string
+	// CacheErr is why the cache cannot be used by what the runner says of it.
+	CacheErr error
 }
 
 // Run returns what the environment says of the workflow run. The runtime token is
@@ -46,20 +48,27 @@ func (h *Host) Run() (Run, error) {
 	}
 	v := variables{getenv: h.getenv}
 	run := Run{
-		ID:            v.count("GITHUB_RUN_ID", 64),
-		Attempt:       int(v.count("GITHUB_RUN_ATTEMPT", 31)),
-		Repository:    v.text("GITHUB_REPOSITORY", repository, "of the form OWNER/NAME"),
-		ServerURL:     strings.TrimRight(v.address("GITHUB_SERVER_URL", required), "/"),
-		APIURL:        strings.TrimRight(v.address("GITHUB_API_URL", required), "/"),
-		ResultsURL:    origin(v.address("ACTIONS_RESULTS_URL", !required)),
-		CacheURL:      v.address("ACTIONS_CACHE_URL", !required),
-		RuntimeToken:  v.optional("ACTIONS_RUNTIME_TOKEN", printable, "a token: it holds a character that no token has"),
-		RetentionDays: int(v.optionalCount("GITHUB_RETENTION_DAYS", 16)),
-		CacheMode:     v.optional("ACTIONS_CACHE_MODE", word, "a word"),
+		ID:           v.count("GITHUB_RUN_ID", 64),
+		Attempt:      int(v.count("GITHUB_RUN_ATTEMPT", 31)),
+		Repository:   v.text("GITHUB_REPOSITORY", repository, "of the form OWNER/NAME"),
+		ServerURL:    strings.TrimRight(v.address("GITHUB_SERVER_URL", required), "/"),
+		APIURL:       strings.TrimRight(v.address("GITHUB_API_URL", required), "/"),
+		ResultsURL:   origin(v.address("ACTIONS_RESULTS_URL", !required)),
+		RuntimeToken: v.optional("ACTIONS_RUNTIME_TOKEN", printable, "a token: it holds a character that no token has"),
 	}
 	if v.err != nil {
 		return Run{}, v.err
 	}
+	// What is odd about the rest matters to nobody else, and least of all to where the
+	// records of an earlier attempt are looked for.
+	days := variables{getenv: h.getenv}
+	if run.RetentionDays = int(days.optionalCount("GITHUB_RETENTION_DAYS", 16)); days.err != nil {
+		run.RetentionDays = 0
+	}
+	cache := variables{getenv: h.getenv}
+	run.CacheURL = cache.address("ACTIONS_CACHE_URL", !required)
+	run.CacheMode = cache.optional("ACTIONS_CACHE_MODE", word, "a word")
+	run.CacheErr = cache.err
 	if run.CacheURL != "" && !strings.HasSuffix(run.CacheURL, "/") {
 		run.CacheURL += "/"
 	}

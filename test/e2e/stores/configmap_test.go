@@ -45,7 +45,7 @@ func label(t *testing.T) string {
 }
 
 func document(step checkpoint.Step, by string) checkpoint.Document {
-	return checkpoint.Document{Step: step, Data: fmt.Appendf(nil, "{\"by\":%q,\"state\":%q}\n", by, step), Signature: strings.Repeat("5a", 32)}
+	return checkpoint.Document{Step: step, Data: fmt.Appendf(nil, "{\"by\":%q,\"state\":%q}\n", by, step), Seal: strings.Repeat("5a", 32)}
 }
 
 func intent(by string) []checkpoint.Document {

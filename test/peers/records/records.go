@@ -47,7 +47,7 @@ func Files(documents ...checkpoint.Document) map[string][]byte {
 	for _, d := range documents {
 		name := Execution + "." + string(d.Step) + ".json"
 		files[name] = d.Data
-		files[name+".hmac-sha256"] = []byte(d.Signature + "\n")
+		files[name+".seal"] = []byte(d.Seal + "\n")
 	}
 	return files
 }
@@ -66,8 +66,8 @@ func Same(t *testing.T, found checkpoint.Found, want ...checkpoint.Document) {
 		case at < 0:
 			t.Errorf("%s has a %s record that nobody stored, or that is there twice", c.Where, c.Step)
 			continue
-		case !bytes.Equal(c.Data, want[at].Data) || c.Signature != want[at].Signature:
-			t.Errorf("the %s record of %s is not what was stored: %q, %s", c.Step, c.Where, c.Data, c.Signature)
+		case !bytes.Equal(c.Data, want[at].Data) || c.Seal != want[at].Seal:
+			t.Errorf("the %s record of %s is not what was stored: %q, %s", c.Step, c.Where, c.Data, c.Seal)
 		}
 		want = slices.Delete(want, at, at+1)
 	}
