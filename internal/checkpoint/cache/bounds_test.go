@@ -254,7 +254,7 @@ func TestGuard(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	_, err := guard(t.Context(), func() (int, error) { panic("c2VjcmV0") })
-	if _, ok := errors.AsType[*problem](err); !ok || strings.Contains(err.Error(), "c2VjcmV0") {
+	if _, ok := errors.AsType[*checkpoint.PanicError](err); !ok || strings.Contains(err.Error(), "c2VjcmV0") {
 		t.Errorf("the error of a panic is %v", err)
 	}
 }
