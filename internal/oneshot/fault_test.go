@@ -139,7 +139,9 @@ func (k faultKind) strike(ctx context.Context, p *process, what string, effect f
 		if !slept(ctx, matrixTimeout-time.Second) {
 			return context.Cause(ctx)
 		}
+		p.mu.Lock()
 		p.latency = 300 * time.Millisecond
+		p.mu.Unlock()
 		return p.do(effect)
 	case cancelBefore:
 		p.stop()

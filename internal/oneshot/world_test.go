@@ -221,7 +221,10 @@ func (p *process) call(ctx context.Context, what string, effect func() error) er
 
 // callStruck is call with an effect that is told what goes wrong with it.
 func (p *process) callStruck(ctx context.Context, what string, struck func(faultKind) error) error {
-	if p.latency > 0 && !slept(ctx, p.latency) {
+	p.mu.Lock()
+	latency := p.latency
+	p.mu.Unlock()
+	if latency > 0 && !slept(ctx, latency) {
 		return context.Cause(ctx)
 	}
 	p.mu.Lock()
