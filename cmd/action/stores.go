@@ -71,13 +71,26 @@ type stores struct {
 	expire    sync.Once
 }
 
-// tellChoice says which stores nobody chose. That the records of an earlier
-// attempt are looked for elsewhere than where they were put must not go unsaid.
+// tellChoice says which stores there are, whether nobody chose them, and whether
+// records are signed: a secret with another name is empty, and a key is not given
+// then. That the records of an earlier attempt are looked for elsewhere than where
+// they were put must not go unsaid.
 func (s *session) tellChoice(c config.Checkpoints) {
+	if len(c.Stores) == 0 {
+		return
+	}
+	signed := "signed with checkpoint-key"
+	if c.Key == "" {
+		signed = "not signed: no checkpoint-key is given"
+	}
+	chosen := ""
+	if c.Auto {
+		chosen = " (checkpoint-stores: auto)"
+	}
+	s.host.Log(fmt.Sprintf("records are kept in %s as well as in the work folder%s, %s", strings.Join(c.Stores, ", "), chosen, signed))
 	if !c.Auto {
 		return
 	}
-	s.host.Log(fmt.Sprintf("records are kept in the store %s as well as in the work folder (checkpoint-stores: auto)", strings.Join(c.Stores, ", ")))
 	w := s.workflow
 	if w == nil || c.Has(config.StoreArtifact) {
 		return

@@ -72,6 +72,24 @@ func TestAnAttemptWithoutArtifactsIsToldSo(t *testing.T) {
 	}
 }
 
+// A secret whose name is misspelt is an empty key, which is none: the log says what
+// became of it.
+func TestTheLogSaysWhetherRecordsAreSigned(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]string{
+		"":                      "records are kept in cluster as well as in the work folder, not signed: no checkpoint-key is given",
+		strings.Repeat("k", 32): "records are kept in cluster as well as in the work folder, signed with checkpoint-key",
+	} {
+		s := newStep(t, newAPIServer(t, complete))
+		s.env["INPUT_CHECKPOINT-STORES"], s.env["INPUT_CHECKPOINT-KEY"] = "cluster", key
+		e := s.run(t.Context(), t)
+		e.expect(t, 0, "outcome", "succeeded", "checkpoints-stored", "true")
+		if !e.says(want) {
+			t.Errorf("the log does not say %q:\n%s", want, e.log)
+		}
+	}
+}
+
 // says reports whether a line of the log holds all of the texts.
 func (e ended) says(texts ...string) bool {
 lines:
