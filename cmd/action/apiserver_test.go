@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -212,7 +213,7 @@ func (s *apiServer) configMaps(w http.ResponseWriter, r *http.Request, verb, nam
 		answerStatus(w, http.StatusConflict, "Conflict", "the object has been modified", "configmaps", name)
 		return
 	}
-	meta["uid"], meta["resourceVersion"] = "9e1bd5ac-51ad-4b57-a8c7-2b31bb0e0c11", fmt.Sprint(len(s.requests))
+	meta["uid"], meta["resourceVersion"] = "9e1bd5ac-51ad-4b57-a8c7-2b31bb0e0c11", strconv.Itoa(len(s.requests))
 	s.maps[name] = sent
 	answer(w, map[string]int{"create": http.StatusCreated, "update": http.StatusOK}[verb], sent)
 }

@@ -180,18 +180,6 @@ func (w witness) Heal(ctx context.Context, name string) error {
 	return nil
 }
 
-// MayCreate passes on what a store says of a create, where it says anything.
-func (w witness) MayCreate(name string) error {
-	if h, ok := w.Store.(interface{ MayCreate(name string) error }); ok {
-		return h.MayCreate(name)
-	}
-	return nil
-}
-
-type healer interface {
-	Heal(ctx context.Context, name string) error
-}
-
 func (w witness) keep(name string, record checkpoint.Record) {
 	w.p.world.mu.Lock()
 	defer w.p.world.mu.Unlock()

@@ -90,8 +90,8 @@ func (s *Store) agree(v *view, found []checkpoint.Found) error {
 	if err := first(append(problems, unread...)); err != nil {
 		return err
 	}
-	var complete bool
-	v.blind, complete = blind(found)
+	complete, why := blind(found)
+	v.blind = why
 	if v.has(checkpoint.Intent) || v.blind == nil {
 		return nil
 	}
@@ -117,16 +117,16 @@ func (s *Store) MayCreate(execution string) error {
 	return v.blind
 }
 
-// blind returns why there may be more than what was found, and whether a place is
-// sure that there is not.
-func blind(found []checkpoint.Found) (why error, complete bool) {
+// blind returns whether a place is sure that there is no more than what was found,
+// and why there may be.
+func blind(found []checkpoint.Found) (complete bool, why error) {
 	for _, f := range found {
 		complete = complete || f.Complete
 		if why == nil {
 			why = f.Blind
 		}
 	}
-	return why, complete
+	return complete, why
 }
 
 // keep keeps what was found, and where the run resumes from: where the record is
@@ -137,7 +137,8 @@ func (s *Store) keep(v *view) {
 	s.loaded[v.execution] = v
 	for _, step := range []checkpoint.Step{checkpoint.Terminal, checkpoint.Ambiguous, checkpoint.Dispatched, checkpoint.Intent} {
 		k, ok := v.union[step]
-		if ok && s.resumed == nil && !(step == checkpoint.Intent && s.own[v.execution]) {
+		own := step == checkpoint.Intent && s.own[v.execution]
+		if ok && s.resumed == nil && !own {
 			s.resumed = &k.origin
 		}
 		s.recorded = s.recorded || ok
