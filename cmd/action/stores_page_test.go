@@ -3,6 +3,7 @@ package main
 import (
 	"archive/zip"
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/internal/host"
 	"github.com/aks-oneshot/aks-oneshot/internal/report"
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
 const storesPage = docs + "stores.md"
@@ -100,6 +102,104 @@ func TestStoresPageStepsAreValid(t *testing.T) {
 	}
 	if uses != 1 || asks < 2 {
 		t.Errorf("the page shows %d steps, which ask for %d outputs", uses, asks)
+	}
+}
+
+// The matrix on the page has the work of every example on each cluster, and a
+// target of each.
+func TestStoresPageMatrixHasATargetOfEachCluster(t *testing.T) {
+	t.Parallel()
+	const cluster = "${{ matrix.cluster }}"
+	found := 0
+	for _, block := range yamlBlocks(readFile(t, storesPage)) {
+		if !strings.Contains(block, "matrix:") {
+			continue
+		}
+		var w workflow
+		if err := yaml.Unmarshal([]byte(block), &w); err != nil {
+			t.Fatal(err)
+		}
+		for _, step := range w.Jobs["sync"].Steps {
+			if !strings.HasPrefix(step.Uses, "aks-oneshot/aks-oneshot@") {
+				continue
+			}
+			names, bindings := map[string]bool{}, map[string]bool{}
+			for i, region := range []string{"westeurope", "northeurope"} {
+				context := filepath.Join(t.TempDir(), "context.json")
+				binding := strings.Repeat(strconv.Itoa(i), 64)
+				text := regexp.MustCompile(`"target_binding": "[0-9a-f]+"`).ReplaceAllString(readFile(t, "testdata/context.json"), `"target_binding": "`+binding+`"`)
+				if err := os.WriteFile(context, []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				env := map[string]string{}
+				for name, value := range step.With {
+					text := strings.ReplaceAll(fmt.Sprint(value), cluster, region)
+					env["INPUT_"+strings.ToUpper(name)] = strings.ReplaceAll(text, "deploy/"+region+"/context.json", context)
+				}
+				getenv := func(key string) string { return env[key] }
+				c, err := config.Read(config.Source{Lookup: host.Env(getenv), Getenv: getenv, Auth: config.AuthGitHub, Workflow: true, Artifacts: true})
+				if err != nil {
+					t.Fatal(err)
+				}
+				expectWork(t, c.Plan)
+				names[env["INPUT_CLUSTER-NAME"]] = true
+				bindings[c.Plan.Request.Pins.TargetBinding.String()] = true
+				found++
+			}
+			if len(names) != 2 || len(bindings) != 2 {
+				t.Errorf("the clusters are %v, the targets %v", names, bindings)
+			}
+		}
+	}
+	if found != 2 {
+		t.Errorf("the page shows work on %d clusters", found)
+	}
+}
+
+// What the page says of a new certificate authority: what was recorded before is
+// refused, from a work folder it is resumed, and after that from the store again.
+func TestRecordsAreResumedUnderANewAuthority(t *testing.T) {
+	t.Parallel()
+	server := newAPIServer(t, complete)
+	s := newStep(t, server)
+	first := s.run(t.Context(), t)
+	first.expect(t, 0, "outcome", "succeeded", "dispatched", "true", "checkpoint-stores", "cluster")
+	server.mu.Lock()
+	server.job = nil // its TTL is over
+	server.mu.Unlock()
+
+	authority, err := standin.NewAuthority("the next one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rotated := regexp.MustCompile(`"certificate-authority-data":"([^"]+)"`).ReplaceAllStringFunc(server.kubeconfig(), func(member string) string {
+		old, err := base64.StdEncoding.DecodeString(strings.Split(member, `"`)[3])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return `"certificate-authority-data":"` + base64.StdEncoding.EncodeToString(append(old, authority.PEM...)) + `"`
+	})
+	if err := os.WriteFile(s.env["INPUT_KUBECONFIG"], []byte(rotated), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	records := s.env["INPUT_WORK-DIR"]
+	next := func(folder string) ended {
+		s.env["INPUT_WORK-DIR"] = folder
+		if err := os.Remove(s.env["GITHUB_OUTPUT"]); err != nil {
+			t.Fatal(err)
+		}
+		return s.run(t.Context(), t)
+	}
+	e := next(filepath.Join(s.folder, "elsewhere"))
+	e.expect(t, 3, "outcome", "refused", "reason", "checkpoint-differs", "dispatched", "false")
+	e.expectError(t, "checkpoint-differs", "on another cluster", "target-binding of its own")
+	if err := os.Remove(filepath.Join(records, checkpoint.FileName(first.outputs["job-name"], checkpoint.Manifest))); err != nil {
+		t.Fatal(err) // which no store has
+	}
+	next(records).expect(t, 0, "outcome", "succeeded", "resumed", "true", "resumed-from", "work-dir", "checkpoints-stored", "true")
+	next(filepath.Join(s.folder, "third")).expect(t, 0, "outcome", "succeeded", "resumed", "true", "resumed-from", "cluster, attempt 1", "checkpoints-stored", "true")
+	if n := server.creates(); n != 1 {
+		t.Errorf("%d Jobs were created", n)
 	}
 }
 

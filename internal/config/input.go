@@ -96,7 +96,7 @@ var inputs = []Input{
 	{Name: usePrivateFQDN, Description: "true: connect to a private cluster by its private name; false: by its public one. Empty takes the name that AKS hands out."},
 	{Name: contextFile, Description: "Path of the context of the reviewed deployment, as JSON: source_commit, target_binding, tenant_id, subscription_id, protected_aks_job_template_digests, protected_aks_job_identity_bindings and, if it likes, kubeconfig. Give this or the six inputs that follow; only tenant-id and subscription-id may be given beside it."},
 	{Name: sourceCommit, Description: "Commit that the reviewed deployment was built from: 40 lower-case hexadecimal digits."},
-	{Name: targetBinding, Description: "Digest of the target that the deployment belongs to: 64 lower-case hexadecimal digits."},
+	{Name: targetBinding, Description: "Digest of the target that the deployment belongs to: 64 lower-case hexadecimal digits. Each cluster needs one of its own, which tells executions there from those elsewhere."},
 	{Name: tenantID, Description: "Entra tenant, a GUID: that of the workload's identity in the context, and the one to sign in to. Beside context-file it may be left out, and must be the same as the tenant_id there."},
 	{Name: subscriptionID, Description: "Azure subscription, a GUID: that of the workload's identity in the context, and the one that the cluster is in. Beside context-file it may be left out, and must be the same as the subscription_id there."},
 	{Name: templateDigest, Description: "Pinned contract digest of the CronJob: 64 lower-case hexadecimal digits."},
@@ -116,10 +116,10 @@ var inputs = []Input{
 	{Name: retryEnvironment, Description: "Environment of each successor in place of env: a JSON list of as many objects of strings as retries says."},
 	{Name: workDir, Description: "Folder of the records that a re-run resumes from. It must be private: mode 0700, owned by the user that runs the action, with no symbolic link or replaceable folder on the way. Default: /var/lib/aks-oneshot for root, else aks-oneshot in $XDG_STATE_HOME or ~/.local/state."},
 	{Name: checkpointStores, Description: "Where records are kept beside work-dir, so that a re-run on another machine resumes: some of artifact (of the workflow run), cluster (a ConfigMap beside the Job) and cache (of the repository), with commas or spaces between them. none: nowhere. auto: artifact for an action on GitHub.com, else cluster. docs/stores.md has what each survives and needs.", Default: autoStores},
-	{Name: checkpointKey, Description: "Signs each record that is kept in a store, so that none that somebody else has written there is taken: a secret of at least 32 bytes, as openssl rand -hex 32 makes one. With it, a record that is not signed with it is refused. cache needs it, alone or beside other stores."},
+	{Name: checkpointKey, Description: "Signs each record that is kept in a store, so that none that somebody else has written there is taken: a secret of at least 32 bytes, as openssl rand -hex 32 makes one. With it, a record that is not signed with it is refused. cache needs it, alone or beside other stores. The log says whether records are signed."},
 	{Name: checkpointRetention, Description: "How long the store cluster keeps the records of an execution, in days such as 90d or hours such as 36h; from 1d to 3650d. What has expired is removed by a later run.", Default: "90d"},
 	{Name: checkpointCleanup, Description: "true or false: remove the artifacts of an execution's earlier steps once that of its last one is stored and was read back. Those of earlier attempts take permissions: actions: write.", Default: "false"},
-	{Name: githubToken, Description: "Token that looks for the artifacts of earlier attempts. It needs permissions: actions: read, without which those are not found after all jobs were re-run. Default in a workflow: that of the job.", RunnerDefault: "${{ github.token }}"},
+	{Name: githubToken, Description: "Token that looks for the artifacts of earlier attempts. It needs permissions: actions: read from the first attempt on, without which a re-run that finds no records refuses. Default in a workflow: that of the job.", RunnerDefault: "${{ github.token }}"},
 	{Name: dialect, Description: "How the CronJob is digested and the Job named and recorded. fdai/v1 is the only contract so far.", Default: FDAI},
 }
 
