@@ -118,7 +118,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		blobs: &blobs{client: client, secrets: masks, pace: p, agent: agent(o), plain: strings.HasPrefix(service.origin, "http:")},
 		seen:  map[key]content{}, slots: map[slotKey]*slot{},
 	}
-	s.latest = s.list(ctx)
+	s.latest = s.list(ctx, true)
 	return s, nil
 }
 

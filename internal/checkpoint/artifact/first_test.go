@@ -32,6 +32,28 @@ func TestFirstAttemptWaitsForNoREST(t *testing.T) {
 	wantGood(t, mustRead(t, w.next(standin.RerunAll)), append(intent("1"), document(checkpoint.Dispatched, ""))...)
 }
 
+// A runner that was given up too early looks again, and finds what the attempt after it
+// has stored: only the REST API shows that to it.
+func TestFirstAttemptLooksAgainThroughREST(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, standin.StoresOptions{})
+	s := w.open()
+	if found := mustRead(t, s); len(found.Copies) != 0 {
+		t.Fatalf("%+v", found.Copies)
+	}
+	mustWrite(t, s, intent("1")...)
+	mustWrite(t, w.next(standin.RerunAll), document(checkpoint.Dispatched, ""))
+	found := mustRead(t, s)
+	wantGood(t, found, append(intent("1"), document(checkpoint.Dispatched, ""))...)
+	// Where that fails it knows as much as before.
+	w.on("ListRunArtifacts", -1, fault{answer: standin.Status(http.StatusForbidden, "")})
+	found = mustRead(t, s)
+	wantGood(t, found, intent("1")...)
+	if !found.Complete || found.Blind != nil {
+		t.Errorf("%+v", found)
+	}
+}
+
 // Goroutines of the store's own read what others wrote. A panic in one is an error of
 // the call that waits for it, and not the end of the process.
 func TestPanicsAreErrors(t *testing.T) {

@@ -39,7 +39,7 @@ type listing struct {
 	// rows are those of ours, in no order, each once.
 	rows []row
 	// rest and internal are why one of them has shown nothing. In the first attempt
-	// rest is nil when the results service has shown everything.
+	// rest is nil when the results service has shown what there is of it.
 	rest, internal error
 }
 
@@ -49,8 +49,8 @@ type shown struct {
 	err  error
 }
 
-// list begins to list the artifacts.
-func (s *Store) list(ctx context.Context) *listing {
+// list begins to list the artifacts, for the first time or later.
+func (s *Store) list(ctx context.Context, first bool) *listing {
 	l := &listing{done: make(chan struct{})}
 	known := begin(func() ([]row, error) {
 		if s.rest == nil {
@@ -62,7 +62,7 @@ func (s *Store) list(ctx context.Context) *listing {
 	go func() {
 		defer close(l.done)
 		shown := <-own
-		if l.internal = shown.err; s.options.Attempt <= 1 && l.internal == nil {
+		if l.internal = shown.err; first && s.options.Attempt <= 1 && l.internal == nil {
 			// There is no earlier attempt, and nothing that the REST API could add to
 			// this. What it answers is of use to a later attempt only.
 			l.rows = merge(nil, shown.rows)
@@ -70,7 +70,12 @@ func (s *Store) list(ctx context.Context) *listing {
 			return
 		}
 		rest := <-known
-		l.rest = rest.err
+		if l.rest = rest.err; s.options.Attempt <= 1 && l.internal == nil && !isEnded(rest.err) {
+			// Only another attempt that has begun since could have stored what is not
+			// shown, after this one was given up.
+			l.rest = nil
+			s.warn(rest.err)
+		}
 		l.rows = merge(rest.rows, shown.rows)
 	}()
 	return l
@@ -112,7 +117,7 @@ func (s *Store) listed(ctx context.Context, doing string, fresh bool) (*listing,
 	for {
 		s.mu.Lock()
 		if fresh || s.used {
-			s.latest = s.list(ctx)
+			s.latest = s.list(ctx, false)
 		}
 		s.used = true
 		l := s.latest
