@@ -210,6 +210,8 @@ func TestStoresPageNamesWhatIsStored(t *testing.T) {
 	for file, pattern := range map[string]string{
 		"../../internal/checkpoint/configmap/object.go": `(?m)^\t(?:managedByLabel|cronJobLabel|namePrefix|managedBy|storedByPrefix) += "([^"]+)"$`,
 		"../../internal/checkpoint/cache/cache.go":      `keyPrefix += "([^"]+)"`,
+		"../../internal/checkpoint/bundle/bundle.go":    `sealSuffix += "([^"]+)"`,
+		"../../internal/checkpoint/key.go":              `(?m)^\t(?:cluster|code)Part += "([^"]+)"$`,
 	} {
 		found := regexp.MustCompile(pattern).FindAllStringSubmatch(readFile(t, file), -1)
 		if len(found) == 0 {
@@ -229,6 +231,24 @@ func TestStoresPageNamesWhatIsStored(t *testing.T) {
 	for _, store := range []string{config.StoreArtifact, config.StoreCluster, config.StoreCache} {
 		if strings.Count(page, "\n| `"+store+"` | ") < 3 {
 			t.Errorf("%s is missing in a table of the page", store)
+		}
+	}
+}
+
+// How long is waited for what, in the words of the page.
+func TestStoresPageHasTheTimes(t *testing.T) {
+	t.Parallel()
+	page := strings.Join(strings.Fields(readFile(t, storesPage)), " ")
+	if !regexp.MustCompile(`(?m)^const freshness = 5 \* time\.Second$`).MatchString(readFile(t, "../../internal/oneshot/overtaken.go")) {
+		t.Error("what was read may be older before a create, or less old")
+	}
+	for _, want := range []string{
+		"what was read is at most five seconds old",
+		fmt.Sprintf("for %v seconds at most", limits.storing.Seconds()),
+		fmt.Sprintf("for %v seconds after the run was told to stop, and for %v after its time is over", storingStopped.Seconds(), storingLate.Seconds()),
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
 		}
 	}
 }
