@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/test/e2e/harness"
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
 // TestCreateThatIsStoredAndLost: the API server has stored the Job, and what it
@@ -164,8 +165,11 @@ func TestServerOfAnotherCA(t *testing.T) {
 	p := s.behind()
 	var reached atomic.Bool
 	p.On(func(*http.Request) bool { reached.Store(true); return false }, -1, harness.Cut())
-	other := s.behind()
-	if err := s.ConnectTo(p.URL, other.CA); err != nil {
+	other, err := standin.NewAuthority("other")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ConnectTo(p.URL, other.PEM); err != nil {
 		t.Fatal(err)
 	}
 	s.expect(s.run(), want{outcome: "refused", reason: "cluster-unreachable", says: []string{"certificate-authority-data"}})

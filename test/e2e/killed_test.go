@@ -8,12 +8,23 @@ import (
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/test/e2e/harness"
+	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
 // behind makes the scenario speak to the API server through a proxy.
 func (s *scene) behind() *harness.Proxy {
 	s.t.Helper()
-	p, err := harness.NewProxy(s.World.Cluster)
+	return s.through(harness.NewProxy(s.World.Cluster))
+}
+
+// behindOf is behind with an authority that makes the server another cluster's.
+func (s *scene) behindOf(authority *standin.Authority) *harness.Proxy {
+	s.t.Helper()
+	return s.through(harness.NewProxyOf(authority, s.World.Cluster))
+}
+
+func (s *scene) through(p *harness.Proxy, err error) *harness.Proxy {
+	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -34,8 +34,11 @@ func (s *scene) hold(p *harness.Proxy) *hold {
 	h := &hold{arrived: make(chan held, 100), t: s.t}
 	wait := func(service string, r *http.Request) {
 		what := path.Base(r.URL.Path)
-		if part := r.URL.Query().Get("comp"); part != "" {
-			what = part // of a blob, whose name is random
+		if service == "blobs" { // whose names are random
+			what = r.URL.Query().Get("comp") // of one in parts
+			if what == "" {
+				what = r.Method
+			}
 		}
 		one := held{service + " " + strings.ToLower(what), make(chan struct{})}
 		h.arrived <- one

@@ -30,6 +30,9 @@ type scene struct {
 	checked bool
 	// inCluster says that records may be kept in the cluster.
 	inCluster bool
+	// warns are texts of which each run has one in a warning of its own, beside
+	// those that say how it ended.
+	warns []string
 }
 
 // set makes a scenario of its own for a test, in the shared world. The

@@ -2,12 +2,15 @@ package e2e
 
 import (
 	"maps"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint/bundle"
+	"github.com/aks-oneshot/aks-oneshot/internal/cluster"
 	"github.com/aks-oneshot/aks-oneshot/internal/contract"
+	"github.com/aks-oneshot/aks-oneshot/internal/kubeconfig"
 	"github.com/aks-oneshot/aks-oneshot/test/e2e/harness"
 	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
@@ -17,36 +20,76 @@ const otherKey = "the key of somebody else, of more than thirty-two bytes"
 
 // forgeries are what somebody puts into the cache who can run a workflow on the
 // branch: a terminal record that says that the Job succeeded, right in all but its
-// signature.
+// seal.
 var forgeries = map[string]struct {
-	// sign returns the signature; execution and record are what is forged.
-	sign func(t *testing.T, execution string, record checkpoint.Record) string
+	// seal returns the seal; execution and record are what is forged.
+	seal func(s *scene, execution string, record checkpoint.Record) string
 	says string
 }{
-	"unsigned":     {func(*testing.T, string, checkpoint.Record) string { return "" }, "is not signed, and a checkpoint-key is set"},
-	"no signature": {func(*testing.T, string, checkpoint.Record) string { return strings.Repeat("00", 32) }, "is not signed with this checkpoint-key"},
-	"wrong key": {func(t *testing.T, execution string, record checkpoint.Record) string {
-		return seal(t, otherKey, execution, record).Seal
+	"without a seal": {func(*scene, string, checkpoint.Record) string { return "" }, "is not signed, and a checkpoint-key is set"},
+	"unsigned": {func(s *scene, execution string, record checkpoint.Record) string {
+		return s.seal("", execution, record).Seal
+	}, "is not signed, and a checkpoint-key is set"},
+	"no signature": {func(s *scene, execution string, record checkpoint.Record) string {
+		return s.seal("", execution, record).Seal + " hmac-sha256=" + strings.Repeat("00", 32)
 	}, "is not signed with this checkpoint-key"},
-	"signed for another execution": {func(t *testing.T, execution string, record checkpoint.Record) string {
-		return seal(t, signingKey, execution+"-2", record).Seal
+	"wrong key": {func(s *scene, execution string, record checkpoint.Record) string {
+		return s.seal(otherKey, execution, record).Seal
 	}, "is not signed with this checkpoint-key"},
-	"signed for another step": {func(t *testing.T, execution string, record checkpoint.Record) string {
+	"signed for another execution": {func(s *scene, execution string, record checkpoint.Record) string {
+		return s.seal(signingKey, execution+"-2", record).Seal
+	}, "is not signed with this checkpoint-key"},
+	"signed for another step": {func(s *scene, execution string, record checkpoint.Record) string {
 		record.Step = checkpoint.Dispatched
-		return seal(t, signingKey, execution, record).Seal
+		return s.seal(signingKey, execution, record).Seal
+	}, "is not signed with this checkpoint-key"},
+	"signed for no cluster": {func(s *scene, execution string, record checkpoint.Record) string {
+		return s.sealFor("", signingKey, execution, record).Seal
+	}, "is not signed with this checkpoint-key"},
+	"signed for another cluster": {func(s *scene, execution string, record checkpoint.Record) string {
+		return s.sealFor("another one", signingKey, execution, record).Seal
+	}, "is of an execution of the same name on another cluster"},
+	"said to be of this cluster": {func(s *scene, execution string, record checkpoint.Record) string {
+		_, code, _ := strings.Cut(s.sealFor("another one", signingKey, execution, record).Seal, " ")
+		return s.seal("", execution, record).Seal + " " + code
 	}, "is not signed with this checkpoint-key"},
 }
 
-// seal signs a record as the action does.
-func seal(t *testing.T, secret, execution string, record checkpoint.Record) checkpoint.Document {
-	t.Helper()
-	key, err := checkpoint.NewKey(secret)
+// seal makes of a record what the action stores with a secret, "" for none.
+func (s *scene) seal(secret, execution string, record checkpoint.Record) checkpoint.Document {
+	s.t.Helper()
+	data, err := os.ReadFile(s.Inputs["kubeconfig"])
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
+	}
+	config, err := kubeconfig.Read(data)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	client, err := cluster.New(config)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer client.Close()
+	return s.sealFor(client.Identity(), secret, execution, record)
+}
+
+// sealFor is seal for any cluster, or for none.
+func (s *scene) sealFor(identity, secret, execution string, record checkpoint.Record) checkpoint.Document {
+	s.t.Helper()
+	var key checkpoint.Key
+	var err error
+	if secret != "" {
+		if key, err = checkpoint.NewKey(secret); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if identity != "" {
+		key = key.For(identity)
 	}
 	d, err := key.Seal(execution, record)
 	if err != nil {
-		t.Fatal(err)
+		s.t.Fatal(err)
 	}
 	return d
 }
@@ -109,8 +152,8 @@ func TestStoresForgedRecordInTheCache(t *testing.T) {
 			t.Parallel()
 			s := keep(t, harness.Template{}, "cache").signed()
 			job, terminal := s.ran()
-			d := seal(t, signingKey, job, terminal)
-			d.Seal = forged.sign(t, job, terminal)
+			d := s.seal(signingKey, job, terminal)
+			d.Seal = forged.seal(s, job, terminal)
 			s.forge(job, d)
 			e := s.run()
 			s.expect(e, want{outcome: "refused", reason: "checkpoint-differs", records: nil, created: 1, says: []string{forged.says, "checkpoint store cache", job}, resumedFrom: is("")})
@@ -126,7 +169,7 @@ func TestStoresForgedRecordInTheCache(t *testing.T) {
 		t.Parallel()
 		s := keep(t, harness.Template{}, "cache").signed()
 		job, terminal := s.ran()
-		s.forge(job, seal(t, signingKey, job, terminal))
+		s.forge(job, s.seal(signingKey, job, terminal))
 		s.expect(s.run(), want{
 			outcome: "succeeded", resumed: true, records: []string{"", "prepared", "terminal"}, created: 1,
 			says: []string{"nothing is dispatched"}, resumedFrom: is("cache, attempt 1"), stored: is("true"),
@@ -148,7 +191,7 @@ func TestStoresForgedRecordBesideAGoodOne(t *testing.T) {
 	for _, entry := range s.Stores.CacheEntries() {
 		s.Stores.EvictCache(entry.ID)
 	}
-	s.forge(job, seal(t, otherKey, job, terminal))
+	s.forge(job, s.seal(otherKey, job, terminal))
 	s.rerun(standin.RerunAll)
 	s.expect(s.run(), want{
 		outcome: "succeeded", resumed: true, records: asReplayed, created: 1,
@@ -157,15 +200,20 @@ func TestStoresForgedRecordBesideAGoodOne(t *testing.T) {
 }
 
 // TestStoresCacheAloneNeedsAKey: a forged record cannot be met without a key, since
-// that cannot be had.
+// that cannot be had, whatever is beside the cache.
 func TestStoresCacheAloneNeedsAKey(t *testing.T) {
 	t.Parallel()
-	s := keep(t, harness.Template{}, "cache")
-	e := s.run()
-	s.expect(e, want{outcome: "invalid", reason: "config-invalid", says: []string{"checkpoint-stores", "names cache, and no checkpoint-key", "checkpoint-key"}})
-	if n := s.Stores.Count(); n != 0 || len(s.requests()) != 0 {
-		t.Errorf("%d requests went to GitHub and %d to the cluster", n, len(s.requests()))
+	for name, stores := range map[string]string{"alone": "cache", "beside artifacts": "artifact,cache", "beside the cluster": "cluster,cache"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := keep(t, harness.Template{}, stores)
+			e := s.run()
+			s.expect(e, want{outcome: "invalid", reason: "config-invalid", says: []string{"checkpoint-stores", "names cache, and no checkpoint-key", "checkpoint-key"}})
+			if n := s.Stores.Count(); n != 0 || len(s.requests()) != 0 {
+				t.Errorf("%d requests went to GitHub and %d to the cluster", n, len(s.requests()))
+			}
+			s.Sign("too short a key")
+			s.expect(s.run(), want{outcome: "invalid", reason: "config-invalid", says: []string{"checkpoint-key", "at least 32"}})
+		})
 	}
-	s.Sign("too short a key")
-	s.expect(s.run(), want{outcome: "invalid", reason: "config-invalid", says: []string{"checkpoint-key", "at least 32"}})
 }

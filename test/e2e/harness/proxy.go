@@ -44,9 +44,23 @@ type Rule struct {
 	first sync.Once
 }
 
+// front is the authority of all proxies: to who comes by way of them, the API server
+// is that of one cluster, whichever of them it is.
+var front = sync.OnceValues(func() (*standin.Authority, error) { return standin.NewAuthority("front") })
+
 // NewProxy starts a proxy for the cluster's API server. Its certificate is good
 // for the loopback, and for the other names.
 func NewProxy(c *cluster.Cluster, names ...string) (*Proxy, error) {
+	ca, err := front()
+	if err != nil {
+		return nil, err
+	}
+	return NewProxyOf(ca, c, names...)
+}
+
+// NewProxyOf is [NewProxy] with an authority of its own, which makes the API server
+// that of another cluster.
+func NewProxyOf(ca *standin.Authority, c *cluster.Cluster, names ...string) (*Proxy, error) {
 	upstream, err := url.Parse(c.Server())
 	if err != nil {
 		return nil, err
@@ -57,10 +71,6 @@ func NewProxy(c *cluster.Cluster, names ...string) (*Proxy, error) {
 	}
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem)
-	ca, err := standin.NewAuthority("proxy")
-	if err != nil {
-		return nil, err
-	}
 	certificate, err := ca.Server(names...)
 	if err != nil {
 		return nil, err
