@@ -171,7 +171,7 @@ func rerunLines(r *results) []line {
 	for _, most := range []struct {
 		store  string
 		delays int
-	}{{"none", 0}, {"artifact", 3}, {"cluster", 1}, {"both", 4}} {
+	}{{"none", 0}, {"artifact", 3}, {"cluster", 1}, {"both", 4}, {"cache", 4}} {
 		l := line{figure: "delays added before dispatch by " + most.store, value: "not measured", goal: fmt.Sprintf("at most %d", most.delays)}
 		if value, ok := r.figures[l.figure]; ok {
 			l.value, l.ok = value, number(value) >= 0 && number(value) <= most.delays && r.passed(folder, "TestStoresRounds/"+most.store)
@@ -217,7 +217,10 @@ func named(r *results) []line {
 	for _, c := range []struct{ what, test string }{
 		{"a forged record in the cache, with a key", "TestStoresForgedRecordInTheCache"},
 		{"a forged record beside a good one", "TestStoresForgedRecordBesideAGoodOne"},
-		{"cache alone, without a key", "TestStoresCacheAloneNeedsAKey"},
+		{"cache without a key", "TestStoresCacheAloneNeedsAKey"},
+		{"records of another cluster", "TestStoresOfTwoClusters"},
+		{"a run that stands still", "TestStoresRunStandsStill"},
+		{"nothing was recorded, as far as seen", "TestStoresNothingWasRecorded"},
 		{"down before the intent", "TestStoresDownBeforeTheIntent"},
 		{"the intent is not stored", "TestStoresIntentThatIsNotStored"},
 		{"down after dispatch", "TestStoresDownAfterDispatch"},

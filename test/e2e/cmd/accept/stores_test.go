@@ -72,7 +72,7 @@ func rerunResults(t *testing.T, figures ...string) *results {
 		names = append(names, fmt.Sprintf("TestStoresKilledAndRerun/m/s/r%d", i))
 	}
 	names = append(names, "TestStoresKilledAndRerun", "TestStoresRaceOfTwoMachines",
-		"TestStoresRounds/none", "TestStoresRounds/artifact", "TestStoresRounds/cluster", "TestStoresRounds/both")
+		"TestStoresRounds/none", "TestStoresRounds/artifact", "TestStoresRounds/cluster", "TestStoresRounds/both", "TestStoresRounds/cache")
 	for _, l := range named(taken(t)) {
 		names = append(names, strings.TrimSuffix(l.value, " did not pass"))
 	}
@@ -82,6 +82,7 @@ func rerunResults(t *testing.T, figures ...string) *results {
 		"figure: races of two machines: 50 races, 50 Jobs, 100 runs succeeded, 50 of them by the other one's Job, 50 creates of Jobs sent",
 		"figure: delays added before dispatch by none: 0", "figure: delays added before dispatch by artifact: 3",
 		"figure: delays added before dispatch by cluster: 1", "figure: delays added before dispatch by both: 4",
+		"figure: delays added before dispatch by cache: 4",
 		"figure: scan for secrets: 400 runs, 4000000 bytes, 2000 secrets issued, 0 found",
 	}, figures...) {
 		r.figure(f)
@@ -111,6 +112,7 @@ func TestRerunLines(t *testing.T) {
 		"figure: races of two machines: 50 races, 51 Jobs, 100 runs succeeded, 50 of them by the other one's Job, 51 creates of Jobs sent":           "races of two machines",
 		"figure: races of two machines: 50 races, 50 Jobs, 99 runs succeeded, 50 of them by the other one's Job, 50 creates of Jobs sent":            "races of two machines",
 		"figure: delays added before dispatch by artifact: 4":                                                                                        "delays added before dispatch by artifact",
+		"figure: delays added before dispatch by cache: 5":                                                                                           "delays added before dispatch by cache",
 		"figure: delays added before dispatch by cluster: 2":                                                                                         "delays added before dispatch by cluster",
 		"figure: scan for secrets: 400 runs, 4000000 bytes, 2000 secrets issued, 1 found":                                                            "scan for secrets",
 	} {

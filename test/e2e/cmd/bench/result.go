@@ -25,7 +25,7 @@ type Figure struct {
 	// Name is stable: start_to_create, detection, replay, wait_requests,
 	// run_requests, peak_memory, binary_size, sign_in, sign_in_delays,
 	// sign_in_requests, and stores_WHICH, stores_WHICH_delays, stores_WHICH_requests
-	// of artifact, cluster and both.
+	// of artifact, cluster, cache and both.
 	Name  string `json:"name"`
 	Title string `json:"title"`
 	// Unit is ms, MiB, requests, or delays of 100 ms.

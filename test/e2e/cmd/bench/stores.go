@@ -13,8 +13,21 @@ import (
 	"github.com/aks-oneshot/aks-oneshot/test/standin"
 )
 
-// storeWays are the stores that are measured, the first one beside the others.
-var storeWays = []string{"none", "artifact", "cluster", "artifact,cluster"}
+// storeWays are the stores that are measured, the first one beside the others. most
+// is how many answers may be waited for before the create.
+var storeWays = []struct {
+	stores, name, title string
+	most                float64
+}{
+	{stores: "none"},
+	{"artifact", "artifact", "artifact", 3},
+	{"cluster", "cluster", "cluster", 1},
+	{"cache", "cache", "cache", 4},
+	{"artifact,cluster", "both", "artifact and cluster", 4},
+}
+
+// signingKey is what the cache is not taken without.
+const signingKey = "a key of the benchmark, of more than thirty-two bytes"
 
 // withStores is what was measured of the way to the create of a Job, by the stores.
 type withStores struct {
@@ -49,7 +62,7 @@ func (b *bench) storing(ctx context.Context) (withStores, error) {
 		for _, d := range []time.Duration{0, delay} {
 			m.setDelay(d)
 			for i := range storeWays {
-				stores := storeWays[(n+i)%len(storeWays)]
+				stores := storeWays[(n+i)%len(storeWays)].stores
 				if n == 0 && d == 0 {
 					// It warms up what is cached.
 					sent, err := m.whole(ctx, stores)
@@ -120,6 +133,9 @@ func (m *storeMeter) step(stores string) harness.Step {
 	one := step(m.scenario, fmt.Sprintf("with-stores-%d", m.runs), "print", "done")
 	one.Env = m.scenario.Env
 	one.Inputs["checkpoint-stores"] = stores
+	if stores == "cache" {
+		one.Inputs["checkpoint-key"] = signingKey
+	}
 	one.Inputs["work-dir"] = filepath.Join(m.scenario.Dir, fmt.Sprintf("records-%d", m.runs))
 	return one
 }
@@ -165,11 +181,8 @@ func (a *arrival) came() bool {
 // figures sums up what was measured.
 func (s withStores) figures() []Figure {
 	var figures []Figure
-	none := storeWays[0]
-	for _, way := range []struct {
-		stores, name, title string
-		most                float64
-	}{{storeWays[1], "artifact", "artifact", 3}, {storeWays[2], "cluster", "cluster", 1}, {storeWays[3], "both", "artifact and cluster", 4}} {
+	none := storeWays[0].stores
+	for _, way := range storeWays[1:] {
 		var added []float64
 		for i, d := range s.delayed[way.stores] {
 			// What a run takes without a delay is no delay.
