@@ -80,8 +80,8 @@ func (k Key) Open(execution string, d Document, where string) (Record, error) {
 	cluster, code := parts(d.Seal)
 	if k.cluster != "" && cluster != "" && cluster != k.cluster {
 		return Record{}, Differs(where, "the retained record is of an execution of the same name on another cluster (%s, this is %s)", cluster, k.cluster).
-			WithFix("Give each cluster a target-binding of its own, which makes its executions others. " +
-				"Where it is one cluster, whose certificate authority was changed: docs/stores.md says how to resume")
+			WithFix("Where these are two clusters, give each a target-binding of its own, which makes its executions others. " +
+				"Where it is one, whose certificate authority was changed, do not, since other work is dispatched once more: docs/stores.md says how to resume")
 	}
 	if !k.IsZero() {
 		switch want := k.code(execution, d); {

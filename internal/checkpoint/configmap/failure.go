@@ -42,7 +42,7 @@ func (s *Store) failed(doing string, err error) error {
 }
 
 // elsewhere is what can be done about any store.
-const elsewhere = ", or name other checkpoint-stores"
+const elsewhere = ", or name other checkpoint-stores (none: the work folder alone)"
 
 // fix says what can be done about an error.
 func (s *Store) fix(err error) string {
