@@ -64,7 +64,7 @@ func expectPlan(t *testing.T, env map[string]string, args []string) {
 		env[name] = strings.ReplaceAll(value, "deploy/context.json", "testdata/context.json")
 	}
 	getenv := func(key string) string { return env[key] }
-	c, err := config.Read(config.Source{Args: args, Lookup: host.Env(getenv), Getenv: getenv, Auth: config.AuthGitHub})
+	c, err := config.Read(config.Source{Args: args, Lookup: host.Env(getenv), Getenv: getenv, Auth: config.AuthGitHub, Workflow: true, Artifacts: args == nil})
 	if err != nil {
 		t.Error(err)
 	}

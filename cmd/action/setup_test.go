@@ -142,7 +142,7 @@ func expectAzure(t *testing.T, auth string, env map[string]string, args []string
 		args[i] = strings.ReplaceAll(arg, theirs, ours)
 	}
 	getenv := func(key string) string { return env[key] }
-	c, err := config.Read(config.Source{Args: args, Lookup: host.Env(getenv), Getenv: getenv, Auth: auth})
+	c, err := config.Read(config.Source{Args: args, Lookup: host.Env(getenv), Getenv: getenv, Auth: auth, Workflow: auth == config.AuthGitHub, Artifacts: auth == config.AuthGitHub})
 	if err != nil {
 		t.Error(err)
 	}

@@ -192,7 +192,7 @@ func TestRecordsAreResumedUnderANewAuthority(t *testing.T) {
 	}
 	e := next(filepath.Join(s.folder, "elsewhere"))
 	e.expect(t, 3, "outcome", "refused", "reason", "checkpoint-differs", "dispatched", "false")
-	e.expectError(t, "checkpoint-differs", "on another cluster", "target-binding of its own")
+	e.expectError(t, "checkpoint-differs", "on another cluster", "two clusters, give each a target-binding of its own", "docs/stores.md says how to resume")
 	if err := os.Remove(filepath.Join(records, checkpoint.FileName(first.outputs["job-name"], checkpoint.Manifest))); err != nil {
 		t.Fatal(err) // which no store has
 	}

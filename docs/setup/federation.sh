@@ -20,7 +20,7 @@ cluster=example
 context=example # of kubectl: kubectl config get-contexts
 
 # GitHub's. For Azure Pipelines, set issuer here and subject below to what the
-# service connection shows, and leave out both parts that call gh.
+# service connection shows, and leave out the two parts that are for GitHub only.
 issuer=https://token.actions.githubusercontent.com
 # Of the public cloud. api://AzureADTokenExchangeUSGov and
 # api://AzureADTokenExchangeChina are those of the others.
@@ -30,13 +30,16 @@ if ! kubectl --context "$context" get namespace fdai-runtime >/dev/null; then
 	echo "kubectl finds no namespace fdai-runtime by the context $context: docs/example.yaml has one" >&2
 	exit 1
 fi
+# --- For GitHub only, from here.
 # GitHub creates an environment that is not there at the first run that names it, and
 # with no rules.
 if ! gh api --paginate "repos/$repository/environments" --jq '.environments[].name' | grep -qxF -e "$environment"; then
 	echo "$repository has no environment $environment: make it first, with the rules that are to count" >&2
 	exit 1
 fi
+# --- To here.
 
+# --- For GitHub only, from here.
 # repo:OWNER/NAME, or repo:OWNER@ID/NAME@ID where subjects are immutable.
 prefix=$(gh api "repos/$repository/actions/oidc/customization/sub" \
 	--jq 'if .use_default then .sub_claim_prefix // "" else "" end')
@@ -44,6 +47,7 @@ if [ -z "$prefix" ]; then
 	echo "the subjects of $repository are not GitHub's usual ones: set subject by hand" >&2
 	exit 1
 fi
+# --- To here.
 # GitHub writes a : in the name of an environment like this.
 subject=$prefix:environment:$(printf %s "$environment" | sed 's/:/%3A/g')
 

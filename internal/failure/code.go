@@ -63,7 +63,7 @@ var meanings = []Meaning{
 	{CheckpointStoreFailed, "A record could not be read or stored, in the work folder or in one of checkpoint-stores.", "Make the place available and run again; it resumes, within 59 minutes of an intent that another place has taken already. docs/stores.md has what each store needs."},
 	{ClockInvalid, "The clock of this machine went back while the run went on, to before the recorded intent.", "Correct the clock and run again."},
 	{ReadbackFailed, "Whether the Job exists could not be found out.", "Run again when the API server answers; it resumes."},
-	{JobWithoutIntent, "A Job of this execution's name exists, but no record in the work folder or in checkpoint-stores says that it was to be created.", "Find out who created it; resume from the work folder or with the stores that have its records."},
+	{JobWithoutIntent, "A Job of this execution's name exists, but no record in the work folder or in checkpoint-stores says that it was to be created.", "Find out who created it; resume from the work folder or with the stores that have its records. Where those are lost, do not run again once the Job is gone, which would create another one: docs/stores.md says what to do."},
 	{JobContractChanged, "The Job in the cluster is not the one this execution describes.", "Find out who changed it; it is neither adopted nor replaced."},
 	{CreateRejected, "The API server refused to create the Job.", "Correct what the API server objects to, and run again."},
 	{DispatchAmbiguous, "A create got no answer and no Job is there: it may have run and be gone, or still arrive.", "Look in the cluster's audit log for the create. One that timed out is never repeated; after other answers a re-run repeats it under the same name, inside the TTL window."},
