@@ -68,6 +68,43 @@ func TestStoresByDefault(t *testing.T) {
 	}
 }
 
+// TestStoresThatCannotBe: where the runner does not say enough of the run, nobody can
+// say which store an earlier attempt chose; and where no service keeps artifacts they
+// are not to be had. Both are told before anything is asked or stored, with what helps.
+func TestStoresThatCannotBe(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		stores, serverURL, unset string
+		says                     []string
+	}{
+		"auto, no run id":             {"auto", "", "GITHUB_RUN_ID", []string{"GITHUB_RUN_ID is not set", "give checkpoint-stores"}},
+		"auto, no attempt":            {"auto", "", "GITHUB_RUN_ATTEMPT", []string{"GITHUB_RUN_ATTEMPT is not set", "give checkpoint-stores"}},
+		"artifact, no repository":     {"artifact", "", "GITHUB_REPOSITORY", []string{"GITHUB_REPOSITORY is not set"}},
+		"artifact, no service":        {"artifact", "", "ACTIONS_RESULTS_URL", []string{"ACTIONS_RESULTS_URL", "give cluster"}},
+		"artifact, Enterprise Server": {"artifact", "https://github.acme.example", "", []string{"no service that keeps artifacts of version 4 on https://github.acme.example", "Give cluster"}},
+		"artifact beside the cluster": {"artifact,cluster", "https://github.acme.example", "", []string{"no service that keeps artifacts of version 4", "Give cluster"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := keep(t, harness.Template{}, c.stores)
+			if c.serverURL != "" {
+				s.Stores.Change(func(o *standin.StoresOptions) { o.ServerURL = c.serverURL })
+				s.In(s.Stores.NextRun())
+			}
+			if c.unset != "" {
+				s.Env[c.unset] = ""
+			}
+			s.expect(s.run(), want{outcome: "invalid", reason: "config-invalid", says: append(c.says, "checkpoint-stores"), resumedFrom: is(""), stored: is("false")})
+			if n := s.Stores.Count(); n != 0 || len(s.requests()) != 0 {
+				t.Errorf("%d requests went to GitHub and %d to the cluster", n, len(s.requests()))
+			}
+			// What helps where all else does.
+			s.Inputs["checkpoint-stores"], s.inCluster = "cluster", true
+			s.expect(s.run(), want{outcome: "succeeded", dispatched: true, records: asTerminal, created: 1, stored: is("true")})
+		})
+	}
+}
+
 // TestStoresWithSignIn: the whole chain, as a workflow has it: an id token, Entra,
 // Azure Resource Manager, the API server, and the records in both stores.
 func TestStoresWithSignIn(t *testing.T) {

@@ -235,6 +235,7 @@ func named(r *results) []line {
 		{"a key that changes", "TestStoresKeyIsChanged"},
 		{"REST is down", "TestStoresRESTIsDown"},
 		{"where records go by default", "TestStoresByDefault"},
+		{"stores that cannot be", "TestStoresThatCannotBe"},
 		{"checkpoint-cleanup", "TestStoresCleanup"},
 		{"checkpoint-cleanup waits", "TestStoresCleanupWaitsForTheEnd"},
 		{"no permission on ConfigMaps", "TestStoresConfigMapsAreDenied"},
