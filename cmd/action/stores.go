@@ -97,7 +97,7 @@ func (s *session) tellChoice(c config.Checkpoints) {
 	}
 	if w.err == nil && w.run.Attempt > 1 && w.run.ServerKeepsArtifacts() {
 		s.host.Warning("", fmt.Sprintf("there is no service for artifacts on this runner: what an earlier attempt stored as artifacts is not looked at. "+
-			"This is attempt %d; give checkpoint-stores where attempts run on different runners", w.run.Attempt))
+			"Nothing is missing if attempt %d was in a step like this one; to be sure, give checkpoint-stores, such as %s", w.run.Attempt-1, strings.Join(c.Stores, ",")))
 	}
 }
 
@@ -220,7 +220,7 @@ func (s *session) runStored(ctx context.Context, c config.Config, client *cluste
 	last, cancel := s.lastMoment(ctx, limit)
 	defer cancel()
 	store := composite.New(composite.Options{
-		Folder: o.folder, Shared: o.shared, Arbiter: o.arbiter(), Key: o.key.For(client.Identity()), Cleanup: c.Checkpoints.Cleanup,
+		Folder: o.folder, Owner: o.folder, Shared: o.shared, Arbiter: o.arbiter(), Key: o.key.For(client.Identity()), Cleanup: c.Checkpoints.Cleanup,
 		Notify: s.host.Log, Warn: func(text string) { s.host.Warning("", text) },
 	})
 	// Also when a bug ends the run: what was recorded is to be found.
