@@ -16,7 +16,7 @@ import (
 
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
-	const noWayIn = ": nothing says how to get into the cluster. Give client-id, and cluster-id or both resource-group and cluster-name, to sign in to Azure; or else a kubeconfig. " +
+	const noWayIn = ": nothing says how to get into the cluster. Give client-id (az needs none), and cluster-id or both resource-group and cluster-name, to sign in to Azure; or else a kubeconfig. " +
 		"In a workflow, a secret or variable that the job does not have is an empty input"
 	long := strings.Repeat("x", 4097)
 	for name, c := range map[string]struct {

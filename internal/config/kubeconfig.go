@@ -45,7 +45,7 @@ func readKubeconfig(p *problems, v values, pinned pinned, azure []string) Kubeco
 		unread := p.with(contextFile) && (v.given(contextFile) || p.byInput[contextFile].code() != failure.ContextIncomplete)
 		if len(azure) == 0 && !unread && !p.with(kubeconfig) {
 			p.add(kubeconfig, "is missing, and so are %s and the inputs of Azure%s: nothing says how to get into the cluster", kubeconfigContent, pinned.noKubeconfig()).
-				Fix = fmt.Sprintf("Give %s, and %s or both %s and %s, to sign in to Azure; or else a kubeconfig. %s",
+				Fix = fmt.Sprintf("Give %s (az needs none), and %s or both %s and %s, to sign in to Azure; or else a kubeconfig. %s",
 				clientID, clusterID, resourceGroup, clusterName, emptyInput)
 		}
 		return Kubeconfig{}
