@@ -50,6 +50,8 @@ func TestStoresRunStandsStill(t *testing.T) {
 		"artifact, answered late":                 {stores: "artifact"},
 		"artifact, process stopped":               {stores: "artifact", stopped: true},
 		"cluster, answered late":                  {stores: "cluster"},
+		"cache, answered late":                    {stores: "cache"},
+		"both, artifact answered late":            {stores: "artifact,cluster"},
 		"cluster, process stopped":                {stores: "cluster", stopped: true},
 		"artifact, answered late, the end unseen": {stores: "artifact", loses: true},
 		"cluster, process stopped, end unseen":    {stores: "cluster", stopped: true, loses: true},
@@ -57,6 +59,9 @@ func TestStoresRunStandsStill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := keep(t, harness.Template{}, c.stores)
+			if c.stores == "cache" {
+				s.signed()
+			}
 			s.args("sleep 1s")
 			p := s.behind()
 			release, answered := make(chan struct{}), make(chan struct{})
@@ -64,7 +69,7 @@ func TestStoresRunStandsStill(t *testing.T) {
 				rule := p.On(harness.IsConfigMapCreate, 1, harness.HoldAnswer(release))
 				answered = rule.Seen
 			} else {
-				s.Stores.Results.On(standin.Operation("FinalizeArtifact"), 1, lateAnswer(release, answered))
+				s.Stores.Results.On(standin.Operation("FinalizeArtifact", "FinalizeCacheEntryUpload"), 1, lateAnswer(release, answered))
 			}
 			still := s.start()
 			select {

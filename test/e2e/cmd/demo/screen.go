@@ -58,6 +58,7 @@ func (s *screen) seen(what string, wrong []string) {
 var readNext = []struct{ heading, about string }{
 	{"Use it in a workflow", "a workflow to paste, and the credential that it takes"},
 	{"What at most once means", "what is promised, what is not, and how a re-run resumes"},
+	{"Where the records are", "what keeps a re-run on another runner from dispatching again"},
 	{"Failure codes", "what each refusal means and what to do"},
 	{"What it has to be allowed", "the Role to grant"},
 }
