@@ -58,7 +58,6 @@ func (s *screen) seen(what string, wrong []string) {
 var readNext = []struct{ heading, about string }{
 	{"Use it in a workflow", "a workflow to paste, and the credential that it takes"},
 	{"What at most once means", "what is promised, what is not, and how a re-run resumes"},
-	{"Where the records are", "what keeps a re-run on another runner from dispatching again"},
 	{"Failure codes", "what each refusal means and what to do"},
 	{"What it has to be allowed", "the Role to grant"},
 }
@@ -72,5 +71,6 @@ func (s *screen) end() {
 		s.line("  %s  %s", s.style.bold(fmt.Sprintf("%-25s", r.heading)), r.about)
 	}
 	s.line("To set up the identity in Azure that a workflow signs in as: docs/federation.md")
+	s.line("To choose where records are kept, which a re-run on another runner resumes from: docs/stores.md")
 	s.line("And to measure it beside kubectl: make bench")
 }
