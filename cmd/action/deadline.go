@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint/composite"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 	"github.com/aks-oneshot/aks-oneshot/internal/host"
 	"github.com/aks-oneshot/aks-oneshot/internal/oneshot"
@@ -41,6 +42,7 @@ var openStore = func(path string) (store, error) { return checkpoint.OpenFolder(
 // store is the work folder of a run.
 type store interface {
 	checkpoint.Store
+	composite.Owner
 	Close() error
 }
 

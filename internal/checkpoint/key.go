@@ -21,6 +21,8 @@ const MinKeyLength = sha256.Size
 type Key struct {
 	secret  []byte
 	cluster string
+	// anywhere has Open take records of every cluster.
+	anywhere bool
 }
 
 // NewKey returns the key that a secret text is. The error says that it is too
@@ -40,6 +42,13 @@ func (k Key) For(identity string) Key {
 	return k
 }
 
+// Anywhere returns the key for a place that is in the cluster itself: what is there
+// is of that cluster, also where its certificate authority was changed since.
+func (k Key) Anywhere() Key {
+	k.anywhere = true
+	return k
+}
+
 // IsZero reports whether there is no secret: nothing is authenticated then.
 func (k Key) IsZero() bool { return len(k.secret) == 0 }
 
@@ -56,7 +65,7 @@ func (k Key) Seal(execution string, record Record) (Document, error) {
 		parts = append(parts, clusterPart+k.cluster)
 	}
 	if !k.IsZero() {
-		parts = append(parts, codePart+hex.EncodeToString(k.code(execution, d)))
+		parts = append(parts, codePart+hex.EncodeToString(k.code(k.cluster, execution, d)))
 	}
 	d.Seal = strings.Join(parts, " ")
 	return d, nil
@@ -78,13 +87,15 @@ const (
 // [Binding.Validate]. The error is checkpoint-differs.
 func (k Key) Open(execution string, d Document, where string) (Record, error) {
 	cluster, code := parts(d.Seal)
-	if k.cluster != "" && cluster != "" && cluster != k.cluster {
-		return Record{}, Differs(where, "the retained record is of an execution of the same name on another cluster (%s, this is %s)", cluster, k.cluster).
-			WithFix("Where these are two clusters, give each a target-binding of its own, which makes its executions others. " +
-				"Where it is one, whose certificate authority was changed, do not, since other work is dispatched once more: docs/stores.md says how to resume")
+	if err := k.Own(cluster, where); err != nil && !k.anywhere {
+		return Record{}, err
 	}
 	if !k.IsZero() {
-		switch want := k.code(execution, d); {
+		signed := k.cluster
+		if k.anywhere {
+			signed = cluster
+		}
+		switch want := k.code(signed, execution, d); {
 		case code == "":
 			return Record{}, Differs(where, "the retained record is not signed, and a checkpoint-key is set").WithFix(fixUnsigned)
 		case !hmac.Equal([]byte(code), []byte(hex.EncodeToString(want))):
@@ -104,8 +115,28 @@ func (k Key) Open(execution string, d Document, where string) (Record, error) {
 	return record, checkDigest(where, record)
 }
 
+// Own returns the failure for what is of another cluster than the key's, nil where
+// either is not known.
+func (k Key) Own(cluster, where string) error {
+	if k.cluster == "" || cluster == "" || cluster == k.cluster {
+		return nil
+	}
+	return Differs(where, "the retained record is of an execution of the same name on another cluster (%s, this is %s)", cluster, k.cluster).
+		WithFix("Where these are two clusters, give each a target-binding of its own, which makes its executions others. " +
+			"Where it is one, whose certificate authority was changed, do not, since other work is dispatched once more: docs/stores.md says how to resume")
+}
+
 const fixUnsigned = "Somebody without the key may have written it, or the key was set or changed since. " +
 	"Look at who can write there; when the key was changed, run with the one from before"
+
+// Cluster names the cluster that records are sealed for, "" for none.
+func (k Key) Cluster() string { return k.cluster }
+
+// IsSigned reports whether a document says that somebody with a secret wrote it.
+func (d Document) IsSigned() bool {
+	_, code := parts(d.Seal)
+	return code != ""
+}
 
 // parts returns what a seal says of the cluster and, in hexadecimal, of who wrote
 // the document; "" for what it does not say.
@@ -122,9 +153,9 @@ func parts(seal string) (cluster, code string) {
 
 // code authenticates a document as that of a step of an execution on a cluster.
 // The parts cannot run into each other: none of the names holds a line end.
-func (k Key) code(execution string, d Document) []byte {
+func (k Key) code(cluster, execution string, d Document) []byte {
 	mac := hmac.New(sha256.New, k.secret)
-	mac.Write([]byte("aks-oneshot checkpoint\n" + k.cluster + "\n" + execution + "\n" + string(d.Step) + "\n"))
+	mac.Write([]byte("aks-oneshot checkpoint\n" + cluster + "\n" + execution + "\n" + string(d.Step) + "\n"))
 	mac.Write(d.Data)
 	return mac.Sum(nil)
 }

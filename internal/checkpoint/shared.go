@@ -47,6 +47,8 @@ type Found struct {
 	// Complete says that there is no more than what was found: that a step which
 	// is missing was never stored. It is false of a place that forgets.
 	Complete bool
+	// Local says that the place is in the cluster that the executions are of.
+	Local bool
 	// Blind is why records may be there that could not be looked for, and what can
 	// be done about it; nil when everything was looked at.
 	Blind error

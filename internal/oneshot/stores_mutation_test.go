@@ -112,7 +112,7 @@ var namedMutations = []struct {
 	}, compositeFolder, "TestLoad"},
 	{mutation{
 		"what is not signed is believed", "../checkpoint/key.go",
-		"	if !k.IsZero() {\n		switch", "	if !k.IsZero() && code != \"\" {\n		switch",
+		"	if !k.IsZero() {\n		signed", "	if !k.IsZero() && code != \"\" {\n		signed",
 	}, compositeFolder, "TestLoad"},
 	{mutation{
 		"what is signed with another key is believed", "../checkpoint/key.go",

@@ -18,6 +18,9 @@ import (
 type Options struct {
 	// Folder is the work folder.
 	Folder checkpoint.Store
+	// Owner keeps which cluster the records in the work folder are of. Nil keeps it
+	// nowhere.
+	Owner Owner
 	// Shared are the places beside it, in the order in which they are named.
 	Shared []checkpoint.Shared
 	// Arbiter is the one of Shared that is given an intent first, and so decides
@@ -34,6 +37,15 @@ type Options struct {
 	Notify func(string)
 	// Warn is told what people should see who do not read the log. Nil is fine.
 	Warn func(string)
+}
+
+// Owner keeps beside the records of an execution which cluster they are of. Their
+// form has no place for it.
+type Owner interface {
+	// Owner returns the cluster, "" where it was never kept.
+	Owner(ctx context.Context, execution string) (string, error)
+	// SetOwner keeps it. One that was kept must be the same.
+	SetOwner(ctx context.Context, execution, cluster string) error
 }
 
 // Cleaner is a [checkpoint.Shared] that can remove the steps of an execution
@@ -102,9 +114,13 @@ func New(o Options) *Store {
 		return o.Folder.Put(ctx, i.execution, i.record)
 	}))
 	for _, place := range o.Shared {
-		s.writers = append(s.writers, newWriter(ctx, place.Name(), s.notify, func(ctx context.Context, i *item) error {
+		w := newWriter(ctx, place.Name(), s.notify, func(ctx context.Context, i *item) error {
 			return s.writeLate(ctx, place, i)
-		}))
+		})
+		if _, ok := place.(Cleaner); ok {
+			w.cleans = o.Cleanup
+		}
+		s.writers = append(s.writers, w)
 	}
 	return s
 }
@@ -117,6 +133,11 @@ func (s *Store) Put(ctx context.Context, execution string, record checkpoint.Rec
 	case checkpoint.Prepared:
 		if err := s.remember(execution, record); err != nil {
 			return err
+		}
+		if s.o.Owner != nil && s.o.Key.Cluster() != "" {
+			if err := s.o.Owner.SetOwner(ctx, execution, s.o.Key.Cluster()); err != nil {
+				return err
+			}
 		}
 		return s.o.Folder.Put(ctx, execution, record)
 	case checkpoint.Intent:

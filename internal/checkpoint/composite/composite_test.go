@@ -22,6 +22,7 @@ type place struct {
 	mu       sync.Mutex
 	copies   map[checkpoint.Step]checkpoint.Document
 	complete bool
+	local    bool
 	blind    error
 	fail     func(step checkpoint.Step) error
 	writes   []checkpoint.Step
@@ -49,7 +50,7 @@ func (p *place) Read(context.Context, string) (checkpoint.Found, error) {
 	if p.readErr != nil {
 		return checkpoint.Found{}, p.readErr
 	}
-	found := checkpoint.Found{Complete: p.complete, Blind: p.blind}
+	found := checkpoint.Found{Complete: p.complete, Local: p.local, Blind: p.blind}
 	for step, err := range p.bad {
 		found.Copies = append(found.Copies, checkpoint.Copy{Document: checkpoint.Document{Step: step}, Where: "bad copy of " + string(step), Err: err})
 	}

@@ -41,12 +41,19 @@ func (s *Store) Load(ctx context.Context, execution string) (checkpoint.Records,
 		found[slices.Index(s.o.Shared, place)], err = place.Read(ctx, execution)
 		return err
 	})[1:]
+	if folderErr == nil {
+		folderErr = s.owned(ctx, execution, records)
+	}
 	if folderErr != nil {
 		return nil, folderErr
 	}
 	v.folder(records)
 	for i, place := range s.o.Shared {
 		v.place(place.Name(), found[i])
+	}
+	if v.signed && s.o.Key.IsZero() {
+		s.warn(fmt.Sprintf("records of %s are signed, and no checkpoint-key is given: theirs are not looked at. "+
+			"The secret may be misspelt, or the job not in its environment", execution))
 	}
 	if err := s.agree(v, found); err != nil {
 		return nil, err

@@ -20,6 +20,8 @@ type view struct {
 	disputes []checkpoint.Step
 	// read are why shared places could not be read, in their order.
 	read []error
+	// signed says that there are signed copies.
+	signed bool
 	// blind is why there may be records that nobody could look at.
 	blind error
 }
@@ -43,13 +45,18 @@ func (v *view) folder(records checkpoint.Records) {
 
 // place takes what a shared place has, in whatever order.
 func (v *view) place(name string, found checkpoint.Found) {
+	key := v.key
+	if found.Local {
+		key = key.Anywhere()
+	}
 	for _, c := range found.Copies {
 		if !slices.Contains(checkpoint.SharedSteps(), c.Step) {
 			continue
 		}
+		v.signed = v.signed || c.IsSigned()
 		record, err := checkpoint.Record{}, c.Err
 		if err == nil {
-			record, err = v.key.Open(v.execution, c.Document, c.Where)
+			record, err = key.Open(v.execution, c.Document, c.Where)
 		}
 		if err != nil {
 			v.bad[c.Step] = append(v.bad[c.Step], inPlace(name, err))

@@ -42,6 +42,9 @@ type writer struct {
 	// wake ends a pause, and cut ends the present try.
 	wake chan struct{}
 	cut  context.CancelCauseFunc
+	// cleans says that the place removes what a terminal record makes superfluous:
+	// nothing older must come after that.
+	cleans bool
 	// closing says that nobody will mend a permission any more.
 	closing bool
 }
@@ -204,8 +207,11 @@ func (w *writer) settle(i *item, err error) {
 	// What contradicts a record that is there will do so for ever.
 	code := failure.CodeOf(err)
 	forGood := errors.Is(err, checkpoint.ErrTaken) || code == failure.CheckpointDiffers || w.closing && code == failure.PermissionDenied
+	superfluous := err == nil && w.cleans && i.record.Step == checkpoint.Terminal
 	if err == nil || forGood {
-		w.pending = slices.DeleteFunc(w.pending, func(other *item) bool { return other == i })
+		w.pending = slices.DeleteFunc(w.pending, func(other *item) bool {
+			return other == i || superfluous && other.execution == i.execution
+		})
 	}
 	if forGood {
 		i.err = err

@@ -21,13 +21,13 @@ const (
 // is there until somebody deletes it.
 func (s *Store) Read(ctx context.Context, execution string) (checkpoint.Found, error) {
 	if s.unasked(execution) && s.listing.absent(ctx, nameOf(execution)) {
-		return checkpoint.Found{Complete: true}, nil
+		return checkpoint.Found{Complete: true, Local: true}, nil
 	}
 	object, err := s.get(s.begin(ctx), execution)
 	if err != nil {
 		return checkpoint.Found{}, s.failed("looking for records in "+s.where(execution), err)
 	}
-	found := checkpoint.Found{Complete: true}
+	found := checkpoint.Found{Complete: true, Local: true}
 	for _, step := range checkpoint.SharedSteps() {
 		d, ok, unreadable := documentOf(object, step)
 		if !ok {
