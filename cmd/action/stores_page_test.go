@@ -156,8 +156,8 @@ func TestStoresPageMatrixHasATargetOfEachCluster(t *testing.T) {
 	}
 }
 
-// What the page says of a new certificate authority: what was recorded before is
-// refused, from a work folder it is resumed, and after that from the store again.
+// What the page says of a new certificate authority: the ConfigMap is taken, the work
+// folder is refused until the file that says whose it is was removed.
 func TestRecordsAreResumedUnderANewAuthority(t *testing.T) {
 	t.Parallel()
 	server := newAPIServer(t, complete)
@@ -182,7 +182,7 @@ func TestRecordsAreResumedUnderANewAuthority(t *testing.T) {
 	if err := os.WriteFile(s.env["INPUT_KUBECONFIG"], []byte(rotated), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	records := s.env["INPUT_WORK-DIR"]
+	folder := s.env["INPUT_WORK-DIR"]
 	next := func(folder string) ended {
 		s.env["INPUT_WORK-DIR"] = folder
 		if err := os.Remove(s.env["GITHUB_OUTPUT"]); err != nil {
@@ -190,14 +190,14 @@ func TestRecordsAreResumedUnderANewAuthority(t *testing.T) {
 		}
 		return s.run(t.Context(), t)
 	}
-	e := next(filepath.Join(s.folder, "elsewhere"))
+	next(filepath.Join(s.folder, "elsewhere")).expect(t, 0, "outcome", "succeeded", "resumed", "true", "resumed-from", "cluster, attempt 1", "checkpoints-stored", "true")
+	e := next(folder)
 	e.expect(t, 3, "outcome", "refused", "reason", "checkpoint-differs", "dispatched", "false")
 	e.expectError(t, "checkpoint-differs", "on another cluster", "two clusters, give each a target-binding of its own", "docs/stores.md says how to resume")
-	if err := os.Remove(filepath.Join(records, checkpoint.FileName(first.outputs["job-name"], checkpoint.Manifest))); err != nil {
-		t.Fatal(err) // which no store has
+	if err := os.Remove(filepath.Join(folder, "cluster."+first.outputs["job-name"])); err != nil {
+		t.Fatal(err)
 	}
-	next(records).expect(t, 0, "outcome", "succeeded", "resumed", "true", "resumed-from", "work-dir", "checkpoints-stored", "true")
-	next(filepath.Join(s.folder, "third")).expect(t, 0, "outcome", "succeeded", "resumed", "true", "resumed-from", "cluster, attempt 1", "checkpoints-stored", "true")
+	next(folder).expect(t, 0, "outcome", "succeeded", "resumed", "true", "resumed-from", "work-dir", "checkpoints-stored", "true")
 	if n := server.creates(); n != 1 {
 		t.Errorf("%d Jobs were created", n)
 	}
