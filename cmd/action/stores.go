@@ -217,10 +217,11 @@ func (o *stores) arbiter() checkpoint.Shared {
 func (s *session) runStored(ctx context.Context, c config.Config, client *cluster.Client, o *stores) (oneshot.Result, error) {
 	limit := time.Duration(1+c.Plan.Successors) * c.Plan.Timeout
 	s.begin(running, limit)
+	o.key = o.key.For(client.Identity())
 	last, cancel := s.lastMoment(ctx, limit)
 	defer cancel()
 	store := composite.New(composite.Options{
-		Folder: o.folder, Owner: o.folder, Shared: o.shared, Arbiter: o.arbiter(), Key: o.key.For(client.Identity()), Cleanup: c.Checkpoints.Cleanup,
+		Folder: o.folder, Owner: o.folder, Shared: o.shared, Arbiter: o.arbiter(), Key: o.key, Cleanup: c.Checkpoints.Cleanup,
 		Notify: s.host.Log, Warn: func(text string) { s.host.Warning("", text) },
 	})
 	// Also when a bug ends the run: what was recorded is to be found.

@@ -96,8 +96,8 @@ func (f *Folder) Load(ctx context.Context, execution string) (Records, error) {
 // Heal does nothing: a folder is one place.
 func (f *Folder) Heal(context.Context, string) error { return nil }
 
-// MayCreate returns nil: Load looked everywhere.
-func (f *Folder) MayCreate(string) error { return nil }
+// Doubt returns nil: Load looked everywhere.
+func (f *Folder) Doubt(string) error { return nil }
 
 // Put stores one record, as [Store] says. It flushes twice: the file, and its
 // name.

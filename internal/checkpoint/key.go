@@ -87,8 +87,14 @@ const (
 // [Binding.Validate]. The error is checkpoint-differs.
 func (k Key) Open(execution string, d Document, where string) (Record, error) {
 	cluster, code := parts(d.Seal)
-	if err := k.Own(cluster, where); err != nil && !k.anywhere {
-		return Record{}, err
+	if !k.anywhere {
+		if err := k.Own(cluster, where); err != nil {
+			return Record{}, err
+		}
+		if k.cluster != "" && cluster == "" {
+			return Record{}, Differs(where, "the retained record does not say which cluster it is of").
+				WithFix("Somebody else than aks-oneshot may have written it: look at who can write there")
+		}
 	}
 	if !k.IsZero() {
 		signed := k.cluster

@@ -47,7 +47,7 @@ func TestKey(t *testing.T) {
 	}{
 		"signed, the same cluster":        {by: secret.For("a"), to: secret.For("a"), change: intent},
 		"signed, another cluster":         {by: secret.For("a"), to: secret.For("b"), change: intent, refused: "on another cluster"},
-		"signed, its cluster is not said": {by: secret.For("a"), to: secret.For("b"), change: cut("cluster="), refused: "not signed with this checkpoint-key"},
+		"signed, its cluster is not said": {by: secret.For("a"), to: secret.For("b"), change: cut("cluster="), refused: "does not say which cluster"},
 		"signed, its cluster is changed":  {by: secret.For("a"), to: secret.For("b"), change: moved(t, none.For("b")), refused: "not signed with this checkpoint-key"},
 		"unsigned":                        {by: none.For("a"), to: secret.For("a"), change: intent, refused: "is not signed"},
 		"signed by another":               {by: other.For("a"), to: secret.For("a"), change: intent, refused: "not signed with this checkpoint-key"},
@@ -56,6 +56,7 @@ func TestKey(t *testing.T) {
 		"nobody has a key":                {by: none, to: none, change: intent},
 		"nobody signs, the same cluster":  {by: none.For("a"), to: none.For("a"), change: intent},
 		"nobody signs, another cluster":   {by: none.For("a"), to: none.For("b"), change: intent, refused: "on another cluster"},
+		"nobody signs, no cluster":        {by: none, to: none.For("a"), change: intent, refused: "does not say which cluster"},
 		"nobody signs, another step":      {by: none, to: none, change: func(d *checkpoint.Document) { d.Step = checkpoint.Terminal }, refused: "terminal"},
 		"nobody signs, another execution": {by: none, to: none, change: intent, name: "fdai-inventory-fedcba9876543210", refused: "#name"},
 		"nobody signs, a changed document": {by: none, to: none, change: func(d *checkpoint.Document) {

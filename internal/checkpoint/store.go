@@ -37,9 +37,10 @@ type Store interface {
 	// when every place has the intent. The error is as of Put.
 	Heal(ctx context.Context, execution string) error
 
-	// MayCreate returns why no create may follow what Load found last, although
-	// nothing in it forbids one: records that would may be where nobody could look.
-	MayCreate(execution string) error
+	// Doubt returns why nothing must be concluded from what Load found last and from
+	// a Job that is not there: records that say more may be where nobody could look.
+	// The error is as of Load.
+	Doubt(execution string) error
 }
 
 // ErrLater is the error of a Put whose record is not stored yet: that is tried

@@ -26,6 +26,7 @@ func (x *execution) obtain(ctx context.Context, history checkpoint.History, miss
 		return err
 	})
 	job, err := x.readBack(reading)
+	x.readTo = x.now()
 	if err := stored(); err != nil {
 		return nil, err
 	}
@@ -47,6 +48,9 @@ func (x *execution) obtain(ctx context.Context, history checkpoint.History, miss
 		x.notify(EventAdopted, "Job %s is there", x.Name)
 		return job, x.adopt(job, history.Dispatched)
 	}
+	if err := x.Store.Doubt(x.Name); err != nil {
+		return nil, x.storeFailure("finding out what became of "+x.Name, err)
+	}
 	switch {
 	case history.Dispatched:
 		return nil, failure.New(failure.JobVanishedAfterDispatch,
@@ -65,9 +69,6 @@ func (x *execution) obtain(ctx context.Context, history checkpoint.History, miss
 // intend makes sure that an intent is recorded before a create, and returns the
 // window in which that may be sent.
 func (x *execution) intend(ctx context.Context, recordedAt *time.Time) (window, error) {
-	if err := x.Store.MayCreate(x.Name); err != nil {
-		return window{}, x.storeFailure("finding out whether "+x.Name+" was dispatched", err)
-	}
 	now := x.now()
 	w := window{intent: now, ttl: x.TTL, fresh: recordedAt == nil || x.own(recordedAt)}
 	if recordedAt != nil {

@@ -35,9 +35,9 @@ type execution struct {
 	late context.Context
 	// second says that another run was first, and this one goes on after it.
 	second bool
-	// readAt is when the records began to be read, and intended when this run
-	// recorded its own intent, if it did.
-	readAt, intended time.Time
+	// readFrom and readTo are when the records began to be read, and when the Job
+	// was; intended is when this run recorded its own intent, if it did.
+	readFrom, readTo, intended time.Time
 }
 
 // own reports whether an intent is the one that this run recorded.
@@ -49,7 +49,7 @@ func (x *execution) own(intentAt *time.Time) bool {
 // the past, and the records that have to be there before anything is done and
 // are not yet.
 func (x *execution) open(ctx context.Context) (checkpoint.History, []checkpoint.Record, error) {
-	x.readAt = x.now()
+	x.readFrom = x.now()
 	records, err := x.Store.Load(ctx, x.Name)
 	if err != nil {
 		return checkpoint.History{}, nil, x.storeFailure("reading the records of "+x.Name, err)

@@ -19,23 +19,36 @@ type overtaken struct {
 func (o *overtaken) Error() string { return o.why.Error() }
 func (o *overtaken) Unwrap() error { return o.why }
 
-// freshness is how old what was read may be when something is done because of
-// it. Usually that takes well under a second; a store or a machine that stood
-// still meanwhile makes it longer, and in that time another attempt may have
-// created the Job, seen its end and lost it.
-const freshness = 5 * time.Second
+const (
+	// freshness is how old what was read may be when something is done because of
+	// it. Usually that takes well under a second; a store or a machine that stood
+	// still meanwhile makes it longer, and in that time another attempt may have
+	// created the Job, seen its end and lost it.
+	freshness = 5 * time.Second
+	// reading is how long the reading itself may take. What is slow is not what
+	// stood still, and within this no Job ends and is removed by its TTL that was
+	// not there when the reading began.
+	reading = absenceMargin
+	// maxReadings bounds how often it is read again.
+	maxReadings = 4
+)
 
 // upToDate returns an [*overtaken] when what was read is too old to act on. Once a
 // create was sent that may have had its effect, its own rules hold.
 func (x *execution) upToDate() error {
-	now := x.now()
+	if x.exposure == sent {
+		return nil
+	}
 	// As in window.open: a machine may have been suspended, or its clock set.
-	age := max(now.Sub(x.readAt), now.Round(0).Sub(x.readAt.Round(0)))
-	if x.exposure == sent || age <= freshness {
+	now := x.now()
+	age := func(at time.Time) time.Duration { return max(now.Sub(at), now.Round(0).Sub(at.Round(0))) }
+	if age(x.readTo) <= freshness && age(x.readFrom) <= reading {
 		return nil
 	}
 	return &overtaken{why: failure.New(failure.ReadbackFailed,
-		"%s have passed since it was read whether Job %s/%s was dispatched, at most %s may", age.Round(time.Second), x.Namespace, x.Name, freshness)}
+		"%s have passed since it began to be read whether Job %s/%s was dispatched, and %s since that was done: what was read may no longer be so",
+		age(x.readFrom).Round(time.Second), x.Namespace, x.Name, age(x.readTo).Round(time.Second)).
+		WithFix("Nothing was dispatched by this run. See in the log whether a store or the API server is slow, or whether this machine stood still, and run again")}
 }
 
 const (

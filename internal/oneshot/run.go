@@ -129,13 +129,16 @@ func (r *run) execute(ctx context.Context, request contract.Request, timeout tim
 	}
 	r.result.Execution = e
 	x := &execution{run: r, Execution: e, binding: checkpoint.Bind(e), late: late}
-	for {
+	for readings := 1; ; readings++ {
 		err := x.once(ctx)
 		late, ok := errors.AsType[*overtaken](err)
-		if !ok || late.first && x.second {
+		switch {
+		case !ok:
 			return err
+		case late.first && x.second || readings == maxReadings:
+			return late.why
 		}
-		x.notify(EventResumed, "reading the records of %s again: %v", x.Name, late)
+		x.notify(EventRetrying, "reading the records of %s again: %v", x.Name, late)
 		x.second = x.second || late.first
 	}
 }
@@ -144,7 +147,7 @@ func (r *run) execute(ctx context.Context, request contract.Request, timeout tim
 // [*overtaken] when the records that it began with have become old.
 func (x *execution) once(ctx context.Context) error {
 	history, missing, err := x.open(ctx)
-	if err == nil && x.second {
+	if err == nil && x.second && history.Outcome == "" {
 		// What the other run has done since it recorded its intent is not in what
 		// was read: it may have recorded that its create must not be repeated.
 		if err = x.awaitOther(ctx); err == nil {

@@ -86,3 +86,49 @@ func TestWhatIsOldIsReadAgain(t *testing.T) {
 		})
 	}
 }
+
+// sluggish takes its time with each read of the records or the Job.
+type sluggish struct {
+	*stub
+	load, job time.Duration
+}
+
+func (s *sluggish) Load(ctx context.Context, name string) (checkpoint.Records, error) {
+	time.Sleep(s.load)
+	return s.stub.Load(ctx, name)
+}
+
+func (s *sluggish) Job(ctx context.Context, namespace, name string) (contract.Object, error) {
+	time.Sleep(s.job)
+	return s.stub.Job(ctx, namespace, name)
+}
+
+// What is slow is not what stood still, and what is too slow is given up.
+func TestASlowReadIsNoEndlessOne(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		load, job time.Duration
+		code      failure.Code
+		outcome   Outcome
+		creates   int
+	}{
+		"a slow store":                 {20 * time.Second, 0, "", Succeeded, 1},
+		"a slow API server":            {0, 6 * time.Second, "", Succeeded, 1},
+		"a store that is far too slow": {2 * time.Minute, 0, failure.ReadbackFailed, Refused, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStub(succeeds)
+			slow := &sluggish{stub: s, load: test.load, job: test.job}
+			s.run(t, func(p *Plan, e *Engine) { p.Timeout, e.Store, e.Cluster = time.Hour, slow, slow }, func(t *testing.T, r Result, err error) {
+				wants(test.code, test.outcome)(t, r, err)
+				if s.creates != test.creates || r.Duration > 20*time.Minute {
+					t.Errorf("%d creates were sent in %s, want %d", s.creates, r.Duration, test.creates)
+				}
+				if e, ok := err.(*failure.Error); err != nil && (!ok || e.Fix == "") { //nolint:errorlint // it must be nothing else
+					t.Errorf("the error is %T and says nothing to do", err)
+				}
+			})
+		})
+	}
+}

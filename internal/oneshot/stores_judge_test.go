@@ -173,7 +173,10 @@ func (p *process) judgeStatus() {
 		told("work-dir", k, ok && retained.Equal(k.record))
 		want := must(p.stores.secret().Seal(k.name, k.record))
 		for _, pl := range p.world.places {
-			told(pl.kind.name, k, slices.ContainsFunc(pl.rows, func(r *row) bool {
+			// Where older steps are removed after the end, none is stored after it.
+			superfluous := p.stores.cleanup && k.record.Step != checkpoint.Terminal &&
+				slices.ContainsFunc(pl.of(k.name), func(r *row) bool { return r.step() == checkpoint.Terminal })
+			told(pl.kind.name, k, superfluous || slices.ContainsFunc(pl.rows, func(r *row) bool {
 				return r.name == k.name && r.holds(want) && (r.there() || r.removed || r.lostAfter(p))
 			}))
 		}

@@ -25,7 +25,7 @@ var storeMutations = []struct {
 	}, "artifact without REST"},
 	{mutation{
 		"an intent is enough for a create, wherever nobody could look", "dispatch.go",
-		"	if err := x.Store.MayCreate(x.Name); err != nil {\n", "	if err := x.Store.MayCreate(x.Name); err != nil && recordedAt == nil {\n",
+		"	if err := x.Store.Doubt(x.Name); err != nil {\n", "	if err := x.Store.Doubt(x.Name); err != nil && history.IntentAt == nil {\n",
 	}, "artifact without REST+cache with key"},
 	{mutation{
 		"a place that cannot be read is ignored", compositeFolder + "/view.go",
@@ -41,12 +41,13 @@ var storeMutations = []struct {
 	}, "artifact+cache"},
 	{mutation{
 		"an intent of which the arbiter says nothing counts", compositeFolder + "/intent.go",
-		"		if err := giveIntent(ctx, s.o.Arbiter, execution, documents); err != nil {\n", "		if err := giveIntent(ctx, s.o.Arbiter, execution, documents); errors.Is(err, checkpoint.ErrTaken) {\n",
+		"		if err != nil {\n			return inPlaceUnlessTaken(s.o.Arbiter.Name(), err)\n		}\n",
+		"		if errors.Is(err, checkpoint.ErrTaken) {\n			return inPlaceUnlessTaken(s.o.Arbiter.Name(), err)\n		}\n",
 	}, "cluster"},
 	{mutation{
 		"a run that comes second goes on with its own intent", compositeFolder + "/intent.go",
-		"	case errors.Is(err, checkpoint.ErrTaken):\n		return checkpoint.Differs(execution+\".\"+string(checkpoint.Intent), \"storing the intent in the checkpoint store %s: %w\", place.Name(), err)\n",
-		"	case errors.Is(err, checkpoint.ErrTaken):\n		return nil\n",
+		"		return checkpoint.Differs(execution+\".\"+string(checkpoint.Intent), \"storing the intent in the checkpoint store %s: %w\", place.Name(), err)\n",
+		"		return nil\n",
 	}, "cluster"},
 	{mutation{
 		"the arbiter is asked together with the others", compositeFolder + "/intent.go",
@@ -54,7 +55,8 @@ var storeMutations = []struct {
 	}, "artifact+cluster"},
 	{mutation{
 		"the work folder is written before the arbiter was asked", compositeFolder + "/intent.go",
-		"	stored := map[string]bool{}\n", "	stored := map[string]bool{}\n	if err := s.o.Folder.Put(ctx, execution, record); err != nil {\n		return err\n	}\n",
+		"	said := map[string]error{}\n",
+		"	said := map[string]error{}\n	if err := s.o.Folder.Put(ctx, execution, record); err != nil {\n		return err\n	}\n",
 	}, "cluster"},
 	{mutation{
 		"a lost intent is not stored again before a create", compositeFolder + "/heal.go",
@@ -78,7 +80,7 @@ var storeMutations = []struct {
 	}, "artifact+cluster, cleanup"},
 	{mutation{
 		"that another run was first ends the run", "run.go",
-		"		if !ok || late.first && x.second {\n", "		if !ok || late.first {\n",
+		"		case late.first && x.second || readings == maxReadings:\n", "		case late.first || readings == maxReadings:\n",
 	}, "cluster"},
 }
 

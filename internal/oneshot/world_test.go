@@ -364,9 +364,9 @@ func (p *process) Load(ctx context.Context, name string) (checkpoint.Records, er
 	return records, nil
 }
 
-// Heal and MayCreate have nothing to do in one place.
+// Heal and Doubt have nothing to do in one place.
 func (p *process) Heal(context.Context, string) error { return nil }
-func (p *process) MayCreate(string) error             { return nil }
+func (p *process) Doubt(string) error                 { return nil }
 
 func (p *process) Put(ctx context.Context, name string, record checkpoint.Record) error {
 	return p.call(ctx, "put "+string(record.Step), func() error { return p.world.put(p, name, record) })

@@ -214,3 +214,15 @@ func TestStorageRefusesForLong(t *testing.T) {
 		})
 	}
 }
+
+// What was listed before a machine stood still is not what is there after it.
+func TestAnOldListingIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, standin.StoresOptions{})
+	now := time.Now()
+	waiting := w.open(func(o *Options) { o.Now = func() time.Time { return now } })
+	<-waiting.latest.done
+	mustWrite(t, w.next(standin.RerunAll), intent("1")...)
+	now = now.Add(young + time.Second)
+	wantGood(t, mustRead(t, waiting), intent("1")...)
+}

@@ -3,6 +3,7 @@ package artifact
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
 	"github.com/aks-oneshot/aks-oneshot/internal/failure"
@@ -35,7 +36,8 @@ func (r row) where() string { return fmt.Sprintf("artifact %s (id %d)", r.name, 
 
 // listing is what the services show of the run.
 type listing struct {
-	done chan struct{}
+	done  chan struct{}
+	began time.Time
 	// rows are those of ours, in no order, each once.
 	rows []row
 	// rest and internal are why one of them has shown nothing. In the first attempt
@@ -51,7 +53,7 @@ type shown struct {
 
 // list begins to list the artifacts, for the first time or later.
 func (s *Store) list(ctx context.Context, first bool) *listing {
-	l := &listing{done: make(chan struct{})}
+	l := &listing{done: make(chan struct{}), began: s.options.Now()}
 	known := begin(func() ([]row, error) {
 		if s.rest == nil {
 			return nil, errNoToken
@@ -108,6 +110,17 @@ func (l *listing) wait(ctx context.Context, doing string) error {
 	}
 }
 
+// young is how old a listing may be that was begun before it was needed. A sign-in
+// takes less, unless the machine stood still, and then another attempt may have
+// stored something.
+const young = 5 * time.Second
+
+// isOld goes by the clock that went further: a machine that was suspended has not
+// counted, and a clock may have been set.
+func (l *listing) isOld(now time.Time) bool {
+	return max(now.Sub(l.began), now.Round(0).Sub(l.began.Round(0))) > young
+}
+
 // cutOff reports whether a listing that is there was ended before its time.
 func (l *listing) cutOff() bool { return isEnded(l.internal) || isEnded(l.rest) }
 
@@ -116,7 +129,7 @@ func (l *listing) cutOff() bool { return isEnded(l.internal) || isEnded(l.rest) 
 func (s *Store) listed(ctx context.Context, doing string, fresh bool) (*listing, error) {
 	for {
 		s.mu.Lock()
-		if fresh || s.used {
+		if fresh || s.used || s.latest.isOld(s.options.Now()) {
 			s.latest = s.list(ctx, false)
 		}
 		s.used = true

@@ -2,14 +2,16 @@ package composite
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
-// An intent says that a create may have been sent. Where nobody could look whether
-// it was, none follows; that the Job was dispatched, or how it ended, says more.
-func TestNoCreateFollowsWhereNobodyCouldLook(t *testing.T) {
+// An intent says that a create may have been sent, and a dispatched record that the
+// Job may have ended. Where nobody could look, nothing is concluded from that.
+func TestNothingIsConcludedWhereNobodyCouldLook(t *testing.T) {
 	t.Parallel()
 	unsure := errors.New("nobody looked")
 	for name, test := range map[string]struct {
@@ -17,7 +19,7 @@ func TestNoCreateFollowsWhereNobodyCouldLook(t *testing.T) {
 		fails bool
 	}{
 		"an intent": {has(t, checkpoint.Intent, "i"), true},
-		"a Job":     {both(has(t, checkpoint.Intent, "i"), has(t, checkpoint.Dispatched, "d")), false},
+		"a Job":     {both(has(t, checkpoint.Intent, "i"), has(t, checkpoint.Dispatched, "d")), true},
 		"an end":    {has(t, checkpoint.Terminal, "t"), false},
 		"nothing":   {func(*place) {}, false},
 	} {
@@ -31,8 +33,8 @@ func TestNoCreateFollowsWhereNobodyCouldLook(t *testing.T) {
 			if _, err := s.loadAndHeal(t, job); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.MayCreate(job); errors.Is(err, unsure) != test.fails {
-				t.Errorf("a create may follow: %v", err)
+			if err := s.Doubt(job); errors.Is(err, unsure) != test.fails {
+				t.Errorf("the doubt is %v", err)
 			}
 			if (len(warnings) == 1) != (name == "nothing") {
 				t.Errorf("the warnings are %q", warnings)
@@ -47,7 +49,7 @@ func TestNoCreateFollowsWhereNobodyCouldLook(t *testing.T) {
 			if _, err := s.loadAndHeal(t, job); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.MayCreate(job); err != nil {
+			if err := s.Doubt(job); err != nil {
 				t.Errorf("its own intent keeps the run from a create: %v", err)
 			}
 			if status := s.Finish(t.Context()); status.Resumed != nil {
@@ -55,4 +57,27 @@ func TestNoCreateFollowsWhereNobodyCouldLook(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of a Job that is gone, a store that cannot be read may know how it ended.
+func TestAStoreThatCannotBeReadIsADoubt(t *testing.T) {
+	t.Parallel()
+	down := failure.New(failure.CheckpointStoreFailed, "down")
+	cluster, artifact := newPlace("cluster"), newPlace("artifact")
+	both(has(t, checkpoint.Intent, "i"), has(t, checkpoint.Dispatched, "d"))(cluster)
+	artifact.readErr = down
+	s := New(Options{Folder: &folder{}, Shared: []checkpoint.Shared{artifact, cluster}, Arbiter: cluster})
+	if _, err := s.loadAndHeal(t, job); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Doubt(job); failure.CodeOf(err) != failure.CheckpointStoreFailed || !strings.Contains(err.Error(), "artifact") {
+		t.Errorf("the doubt is %v", err)
+	}
+	if err := s.Doubt("another"); err == nil {
+		t.Error("what was never read is not doubted")
+	}
+	if err := s.Heal(t.Context(), "another"); err == nil {
+		t.Error("what was never read is healed")
+	}
+	s.Finish(t.Context())
 }

@@ -76,6 +76,8 @@ type Store struct {
 	loaded   map[string]*view
 	resumed  *Origin
 	recorded bool
+	// warned are the texts of warnings.
+	warned map[string]bool
 }
 
 var _ checkpoint.Store = (*Store)(nil)
@@ -109,7 +111,7 @@ func New(o Options) *Store {
 	if o.Arbiter == nil && len(o.Shared) > 0 {
 		o.Arbiter = o.Shared[0]
 	}
-	s := &Store{o: o, cancel: func() { cancel(errNotTried) }, prepared: map[string]checkpoint.Document{}, own: map[string]bool{}, loaded: map[string]*view{}}
+	s := &Store{o: o, cancel: func() { cancel(errNotTried) }, prepared: map[string]checkpoint.Document{}, own: map[string]bool{}, warned: map[string]bool{}, loaded: map[string]*view{}}
 	s.writers = append(s.writers, newWriter(ctx, WorkFolder, s.notify, func(ctx context.Context, i *item) error {
 		return o.Folder.Put(ctx, i.execution, i.record)
 	}))
@@ -142,7 +144,7 @@ func (s *Store) Put(ctx context.Context, execution string, record checkpoint.Rec
 		return s.o.Folder.Put(ctx, execution, record)
 	case checkpoint.Intent:
 		if err := s.putIntent(ctx, execution, record, s.o.Shared); err != nil {
-			return err
+			return s.startedElsewhere(err, execution)
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -179,8 +181,13 @@ func (s *Store) documents(execution string, record checkpoint.Record) ([]checkpo
 	return []checkpoint.Document{d}, nil
 }
 
-func (s *Store) warn(text string) {
-	if s.o.Warn != nil {
+// warnOnce warns of what every reading finds anew.
+func (s *Store) warnOnce(text string) {
+	s.mu.Lock()
+	told := s.warned[text]
+	s.warned[text] = true
+	s.mu.Unlock()
+	if s.o.Warn != nil && !told {
 		s.o.Warn(text)
 	}
 }

@@ -23,9 +23,11 @@ type place struct {
 	copies   map[checkpoint.Step]checkpoint.Document
 	complete bool
 	local    bool
-	blind    error
-	fail     func(step checkpoint.Step) error
-	writes   []checkpoint.Step
+	// unreadable is why it cannot be read.
+	unreadable error
+	blind      error
+	fail       func(step checkpoint.Step) error
+	writes     []checkpoint.Step
 	// bad are copies that are there and cannot be read, readErr is why none can.
 	bad     map[checkpoint.Step]error
 	readErr error
@@ -49,6 +51,9 @@ func (p *place) Read(context.Context, string) (checkpoint.Found, error) {
 	defer p.mu.Unlock()
 	if p.readErr != nil {
 		return checkpoint.Found{}, p.readErr
+	}
+	if p.unreadable != nil {
+		return checkpoint.Found{}, p.unreadable
 	}
 	found := checkpoint.Found{Complete: p.complete, Local: p.local, Blind: p.blind}
 	for step, err := range p.bad {
@@ -88,9 +93,9 @@ type folder struct {
 	fail    func(step checkpoint.Step) error
 }
 
-// Heal and MayCreate have nothing to do in one place.
+// Heal and Doubt have nothing to do in one place.
 func (f *folder) Heal(context.Context, string) error { return nil }
-func (f *folder) MayCreate(string) error             { return nil }
+func (f *folder) Doubt(string) error                 { return nil }
 
 func (f *folder) Load(context.Context, string) (checkpoint.Records, error) {
 	f.mu.Lock()
@@ -160,6 +165,15 @@ func TestAnIntentIsInEveryPlaceOrAnError(t *testing.T) {
 			// Where some have it, it is missing in the others.
 			missing := map[string]int{"artifact": 2, "folder": 1}[failing]
 			status := s.Finish(t.Context())
+			for _, m := range status.Missing {
+				want := "broken"
+				if m.Place == WorkFolder && failing == "artifact" {
+					want = "it was not asked"
+				}
+				if !strings.Contains(m.Err.Error(), want) {
+					t.Errorf("%s is missing because of %v", m.Place, m.Err)
+				}
+			}
 			if len(status.Missing) != missing || status.Recorded != (failing == "") {
 				t.Errorf("recorded: %v, missing: %v", status.Recorded, status.Missing)
 			}

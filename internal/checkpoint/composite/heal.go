@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/aks-oneshot/aks-oneshot/internal/checkpoint"
+	"github.com/aks-oneshot/aks-oneshot/internal/failure"
 )
 
 // Heal implements [checkpoint.Store]. An intent that a create may follow is
@@ -15,7 +16,7 @@ func (s *Store) Heal(ctx context.Context, execution string) error {
 	v := s.loaded[execution]
 	s.mu.Unlock()
 	if v == nil {
-		return nil
+		return failure.New(failure.CheckpointStoreFailed, "the records of %s were not read", execution)
 	}
 	if k, ok := v.union[checkpoint.Prepared]; ok {
 		if err := s.remember(execution, k.record); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,28 +24,33 @@ func (s *Store) putIntent(ctx context.Context, execution string, record checkpoi
 	if err != nil {
 		return err
 	}
-	stored := map[string]bool{}
-	err = s.writeIntent(ctx, execution, documents, places, stored)
+	// What each place said, by its name; nothing of those that were not asked.
+	said := map[string]error{}
+	err = s.writeIntent(ctx, execution, documents, places, said)
 	if err == nil {
-		if err = s.o.Folder.Put(ctx, execution, record); err == nil {
-			stored[WorkFolder] = true
-		}
+		err = s.o.Folder.Put(ctx, execution, record)
+		said[WorkFolder] = err
 	}
 	if errors.Is(err, checkpoint.ErrTaken) {
 		return err // The step is another's, and nothing of it is missing.
 	}
-	partly := len(stored) > 0 || len(places) < len(s.o.Shared)
+	stored := slices.Contains(slices.Collect(maps.Values(said)), nil)
 	for _, w := range s.writers {
 		given := w.place == WorkFolder || slices.ContainsFunc(places, func(p checkpoint.Shared) bool { return p.Name() == w.place })
+		answer, asked := said[w.place]
 		switch {
-		case stored[w.place]:
+		case asked && answer == nil:
 			w.found(execution, record.Step)
-		case given && partly:
-			w.lose(&item{execution: execution, record: record}, err)
+		case !given || !stored && len(places) == len(s.o.Shared):
+			// It has the intent, or nobody has.
+		case asked:
+			w.lose(&item{execution: execution, record: record}, answer)
+		default:
+			w.lose(&item{execution: execution, record: record}, errNotAsked)
 		}
 	}
 	if err != nil {
-		return startedElsewhere(err, places, stored)
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,20 +58,25 @@ func (s *Store) putIntent(ctx context.Context, execution string, record checkpoi
 	return nil
 }
 
-// startedElsewhere has an error say that the intent counts from now on, where a
-// place has taken it: a run that comes too late for it is refused.
-func startedElsewhere(err error, places []checkpoint.Shared, stored map[string]bool) error {
+var errNotAsked = errors.New("it was not asked, since another store did not take it")
+
+// startedElsewhere has the error of a new intent say that the intent counts from
+// now on, where a place has taken it: a run that comes too late for it is refused.
+func (s *Store) startedElsewhere(err error, execution string) error {
 	e, ok := err.(*failure.Error) //nolint:errorlint // What wraps one has a text of its own.
-	if !ok || len(stored) == 0 {
+	if !ok || errors.Is(err, checkpoint.ErrTaken) {
 		return err
 	}
 	var names []string
-	for _, place := range places {
-		if stored[place.Name()] {
-			names = append(names, place.Name())
+	partly := false
+	for _, w := range s.writers {
+		if w.lacks(execution, checkpoint.Intent) {
+			partly = true
+		} else {
+			names = append(names, w.place)
 		}
 	}
-	if len(names) == 0 {
+	if !partly || len(names) == 0 {
 		return err
 	}
 	fix := fmt.Sprintf("Nothing was dispatched, but %s has the intent already: run again within 59 minutes of it, after which the TTL window is over and the execution is refused", strings.Join(names, " and "))
@@ -75,15 +86,16 @@ func startedElsewhere(err error, places []checkpoint.Shared, stored map[string]b
 	return e.WithFix("%s", fix)
 }
 
-// writeIntent stores an intent in the places, and says which have it then.
-func (s *Store) writeIntent(ctx context.Context, execution string, documents []checkpoint.Document, places []checkpoint.Shared, stored map[string]bool) error {
+// writeIntent stores an intent in the places, and keeps what each said.
+func (s *Store) writeIntent(ctx context.Context, execution string, documents []checkpoint.Document, places []checkpoint.Shared, said map[string]error) error {
 	rest := slices.Clone(places)
 	if i := slices.Index(rest, s.o.Arbiter); i >= 0 {
 		rest = slices.Delete(rest, i, i+1)
-		if err := giveIntent(ctx, s.o.Arbiter, execution, documents); err != nil {
-			return err
+		err := giveIntent(ctx, s.o.Arbiter, execution, documents)
+		said[s.o.Arbiter.Name()] = err
+		if err != nil {
+			return inPlaceUnlessTaken(s.o.Arbiter.Name(), err)
 		}
-		stored[s.o.Arbiter.Name()] = true
 	}
 	// With one that fails the others are not cut off: what they store is found by
 	// the run that comes after.
@@ -91,8 +103,9 @@ func (s *Store) writeIntent(ctx context.Context, execution string, documents []c
 		return giveIntent(ctx, place, execution, documents)
 	})
 	for i, place := range rest {
-		if errs[i] == nil {
-			stored[place.Name()] = true
+		said[place.Name()] = errs[i]
+		if errs[i] != nil {
+			errs[i] = inPlaceUnlessTaken(place.Name(), errs[i])
 		}
 	}
 	return first(errs)
@@ -100,13 +113,18 @@ func (s *Store) writeIntent(ctx context.Context, execution string, documents []c
 
 func giveIntent(ctx context.Context, place checkpoint.Shared, execution string, documents []checkpoint.Document) error {
 	err := place.Write(ctx, execution, documents...)
-	switch {
-	case errors.Is(err, checkpoint.ErrTaken):
+	if errors.Is(err, checkpoint.ErrTaken) {
 		return checkpoint.Differs(execution+"."+string(checkpoint.Intent), "storing the intent in the checkpoint store %s: %w", place.Name(), err)
-	case err != nil:
-		return inPlace(place.Name(), err)
 	}
-	return nil
+	return err
+}
+
+// inPlaceUnlessTaken is inPlace for what does not name its store.
+func inPlaceUnlessTaken(name string, err error) error {
+	if errors.Is(err, checkpoint.ErrTaken) {
+		return err
+	}
+	return inPlace(name, err)
 }
 
 // inPlace has an error name the store it is of.

@@ -1,6 +1,7 @@
 package composite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,7 @@ func (s *Store) Load(ctx context.Context, execution string) (checkpoint.Records,
 		v.place(place.Name(), found[i])
 	}
 	if v.signed && s.o.Key.IsZero() {
-		s.warn(fmt.Sprintf("records of %s are signed, and no checkpoint-key is given: theirs are not looked at. "+
+		s.warnOnce(fmt.Sprintf("records of %s are signed, and no checkpoint-key is given: theirs are not looked at. "+
 			"The secret may be misspelt, or the job not in its environment", execution))
 	}
 	if err := s.agree(v, found); err != nil {
@@ -82,6 +83,8 @@ func (s *Store) agree(v *view, found []checkpoint.Found) error {
 			}
 		}
 	}
+	complete, why := blind(found)
+	v.blind = why
 	switch {
 	case v.ended():
 		for _, err := range append(problems, unread...) {
@@ -97,8 +100,6 @@ func (s *Store) agree(v *view, found []checkpoint.Found) error {
 	if err := first(append(problems, unread...)); err != nil {
 		return err
 	}
-	complete, why := blind(found)
-	v.blind = why
 	if v.has(checkpoint.Intent) || v.blind == nil {
 		return nil
 	}
@@ -106,20 +107,25 @@ func (s *Store) agree(v *view, found []checkpoint.Found) error {
 		return v.blind
 	}
 	// Every place has an intent before a create, this one too.
-	s.warn(fmt.Sprintf("going on, since another store is sure that %s was never dispatched: %s", v.execution, failureText(v.blind)))
+	s.warnOnce(fmt.Sprintf("going on, since another store is sure that %s was never dispatched: %s", v.execution, failureText(v.blind)))
 	v.blind = nil
 	return nil
 }
 
-// MayCreate implements [checkpoint.Store]. An intent says that a create may have
-// been sent; that it was, and must not be sent again, may be recorded where nobody
-// could look.
-func (s *Store) MayCreate(execution string) error {
+// Doubt implements [checkpoint.Store]. An intent says that a create may have been
+// sent; that it was, and must not be sent again, or how the Job ended may be
+// recorded where nobody could look.
+func (s *Store) Doubt(execution string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v := s.loaded[execution]
-	if v == nil || s.own[execution] || v.sent() || v.ended() {
+	switch {
+	case v == nil:
+		return failure.New(failure.CheckpointStoreFailed, "the records of %s were not read", execution)
+	case s.own[execution] || v.ended():
 		return nil
+	case v.sent():
+		return cmp.Or(first(v.unreadable(s.o.Shared)), v.blind)
 	}
 	return v.blind
 }

@@ -111,6 +111,13 @@ func (w *writer) found(execution string, step checkpoint.Step) {
 	w.forget(execution, step)
 }
 
+// lacks reports whether the place is known not to have a record.
+func (w *writer) lacks(execution string, step checkpoint.Step) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(w.lost, func(i *item) bool { return i.is(execution, step) })
+}
+
 // forget is called with the lock held.
 func (w *writer) forget(execution string, step checkpoint.Step) {
 	w.lost = slices.DeleteFunc(w.lost, func(i *item) bool { return i.is(execution, step) })

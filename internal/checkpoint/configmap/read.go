@@ -14,7 +14,7 @@ const (
 	// overdue is how long a Read waits for the list before it asks for itself.
 	overdue = 2 * time.Second
 	// stale is the age from which a list counts for nothing: others may have come.
-	stale = time.Minute
+	stale = 5 * time.Second
 )
 
 // Read implements [checkpoint.Shared]. It finds all there is: what is in a cluster
