@@ -239,11 +239,15 @@ func TestStoresPageNamesWhatIsStored(t *testing.T) {
 func TestStoresPageHasTheTimes(t *testing.T) {
 	t.Parallel()
 	page := strings.Join(strings.Fields(readFile(t, storesPage)), " ")
-	if !regexp.MustCompile(`(?m)^const freshness = 5 \* time\.Second$`).MatchString(readFile(t, "../../internal/oneshot/overtaken.go")) {
-		t.Error("what was read may be older before a create, or less old")
+	source := readFile(t, "../../internal/oneshot/overtaken.go")
+	for _, limit := range []string{"freshness = 5 * time.Second", "reading = absenceMargin", "maxReadings = 4"} {
+		if !strings.Contains(source, "\t"+limit+"\n") {
+			t.Errorf("it is not so that %s", limit)
+		}
 	}
 	for _, want := range []string{
-		"what was read is at most five seconds old",
+		"within five seconds of what was read**, and within a minute of when the reading began",
+		"after the fourth reading it refuses",
 		fmt.Sprintf("for %v seconds at most", limits.storing.Seconds()),
 		fmt.Sprintf("for %v seconds after the run was told to stop, and for %v after its time is over", storingStopped.Seconds(), storingLate.Seconds()),
 	} {
