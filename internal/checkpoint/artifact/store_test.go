@@ -79,6 +79,8 @@ func TestRoundTrips(t *testing.T) {
 	w := newWorld(t, standin.StoresOptions{})
 	s := w.open()
 	mustRead(t, s)
+	// The REST API is asked at the same time, and not waited for.
+	w.await(func() bool { return w.Count("ListRunArtifacts") == 1 })
 	if n := w.Count(); n != 2 || w.Count("ListArtifacts", "ListRunArtifacts") != 2 {
 		t.Errorf("opening and reading took %d requests", n)
 	}
