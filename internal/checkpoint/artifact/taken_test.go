@@ -215,7 +215,7 @@ func TestJobsRace(t *testing.T) {
 			}
 		}
 		documents, _ := good(mustRead(t, w.next(standin.RerunAll)))
-		if intents := len(documents) - 1; won != 1 || intents != 1 {
+		if intents := len(documents) - 1; won < 1 || intents != won {
 			t.Errorf("%d were told that theirs is stored, %d are: %v", won, intents, errs)
 		}
 	}
