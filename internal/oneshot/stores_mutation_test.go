@@ -37,7 +37,7 @@ var storeMutations = []struct {
 	}, "artifact"},
 	{mutation{
 		"an intent counts when one store has it", compositeFolder + "/intent.go",
-		"	return first(errs)\n", "	if len(stored) > 0 {\n		return nil\n	}\n	return first(errs)\n",
+		"	return first(errs)\n", "	if slices.Contains(slices.Collect(maps.Values(said)), nil) {\n		return nil\n	}\n	return first(errs)\n",
 	}, "artifact+cache"},
 	{mutation{
 		"an intent of which the arbiter says nothing counts", compositeFolder + "/intent.go",
