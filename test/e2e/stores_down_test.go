@@ -179,7 +179,7 @@ func TestStoresSignalWhileOneHangs(t *testing.T) {
 		w     want
 	}{
 		"before the intent": {"PutBlock", want{outcome: "cancelled", reason: "cancelled", records: asPrepared}},
-		"while looking":     {"ListRunArtifacts", want{outcome: "cancelled", reason: "cancelled"}},
+		"while looking":     {"ListArtifacts", want{outcome: "cancelled", reason: "cancelled"}},
 		"after dispatch":    {"FinalizeArtifact", want{outcome: "cancelled", reason: "cancelled", dispatched: true, records: asDispatched, created: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {

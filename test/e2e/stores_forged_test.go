@@ -26,7 +26,7 @@ var forgeries = map[string]struct {
 	seal func(s *scene, execution string, record checkpoint.Record) string
 	says string
 }{
-	"without a seal": {func(*scene, string, checkpoint.Record) string { return "" }, "is not signed, and a checkpoint-key is set"},
+	"without a seal": {func(*scene, string, checkpoint.Record) string { return "" }, "does not say which cluster it is of"},
 	"unsigned": {func(s *scene, execution string, record checkpoint.Record) string {
 		return s.seal("", execution, record).Seal
 	}, "is not signed, and a checkpoint-key is set"},
@@ -45,7 +45,7 @@ var forgeries = map[string]struct {
 	}, "is not signed with this checkpoint-key"},
 	"signed for no cluster": {func(s *scene, execution string, record checkpoint.Record) string {
 		return s.sealFor("", signingKey, execution, record).Seal
-	}, "is not signed with this checkpoint-key"},
+	}, "does not say which cluster it is of"},
 	"signed for another cluster": {func(s *scene, execution string, record checkpoint.Record) string {
 		return s.sealFor("another one", signingKey, execution, record).Seal
 	}, "is of an execution of the same name on another cluster"},

@@ -136,10 +136,8 @@ func (s *Store) Put(ctx context.Context, execution string, record checkpoint.Rec
 		if err := s.remember(execution, record); err != nil {
 			return err
 		}
-		if s.o.Owner != nil && s.o.Key.Cluster() != "" {
-			if err := s.o.Owner.SetOwner(ctx, execution, s.o.Key.Cluster()); err != nil {
-				return err
-			}
+		if err := s.setOwner(ctx, execution); err != nil {
+			return err
 		}
 		return s.o.Folder.Put(ctx, execution, record)
 	case checkpoint.Intent:

@@ -26,6 +26,12 @@ func (s *Store) Heal(ctx context.Context, execution string) error {
 	if !v.has(checkpoint.Intent) && !v.sent() && !v.ended() {
 		s.reserve(ctx, execution)
 	}
+	if len(v.at[WorkFolder]) == 0 && len(v.union) > 0 {
+		// A folder that has records and says nothing of their cluster is left so.
+		if err := s.setOwner(ctx, execution); err != nil {
+			return err
+		}
+	}
 	steps := checkpoint.SharedSteps()
 	if v.ended() {
 		// The rest may have been removed on purpose, and says nothing any more.

@@ -19,3 +19,12 @@ func (s *Store) owned(ctx context.Context, execution string, records checkpoint.
 	}
 	return s.o.Key.Own(owner, "the records of "+execution+" in the work folder")
 }
+
+// setOwner keeps which cluster the records are of that the work folder is about to
+// get.
+func (s *Store) setOwner(ctx context.Context, execution string) error {
+	if s.o.Owner == nil || s.o.Key.Cluster() == "" {
+		return nil
+	}
+	return s.o.Owner.SetOwner(ctx, execution, s.o.Key.Cluster())
+}

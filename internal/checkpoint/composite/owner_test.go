@@ -61,6 +61,17 @@ func TestAWorkFolderIsOfOneCluster(t *testing.T) {
 		t.Errorf("it was spread: %v", cluster.copies)
 	}
 
+	// A folder that another place fills is of this cluster, too.
+	emptied, keeper := &folder{}, &owner{}
+	has(t, checkpoint.Terminal, "t")(cluster)
+	filled := New(Options{Folder: emptied, Owner: keeper, Shared: []checkpoint.Shared{cluster}, Key: checkpoint.Key{}.For("third")})
+	cluster.local = true
+	if _, err := filled.loadAndHeal(t, job); err != nil || keeper.of[job] == "" {
+		t.Errorf("filled from elsewhere: owner %q, %v", keeper.of[job], err)
+	}
+	filled.Finish(t.Context())
+	cluster = newPlace("cluster")
+
 	// What the reference left says nothing of clusters.
 	kept.of = nil
 	if records, err := open("second").loadAndHeal(t, job); err != nil || len(records) == 0 {
