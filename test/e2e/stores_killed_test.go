@@ -43,21 +43,21 @@ var anews = []anew{
 // blind reports whether a run that would end as is wanted has to refuse, since it
 // cannot look at all that was recorded in the first attempt: GitHub's REST API may not
 // be asked, and its internal list may hide some. Where records are found, and the
-// cluster has them whatever happens, that matters only of an intent whose Job is not
-// there: it may be recorded where nobody could look that the create must not be sent.
-// from is where the intent is found then.
+// cluster has them whatever happens, that matters only where the Job is not there: it
+// may be recorded where nobody could look that the create must not be sent, or how the
+// Job ended. from is where the records are found then.
 func (r anew) blind(at setting, w want) (blind bool, from string) {
-	intended := w.dispatched || w.reason == "ttl-window-elapsed"
+	gone := w.dispatched || w.reason == "ttl-window-elapsed" || w.reason == "job-vanished-after-dispatch"
 	artifacts := at.stores == "artifact" || at.stores == "auto"
 	switch {
 	case !r.forbidden || !artifacts && at.stores != "artifact,cluster":
 		return false, ""
 	case r.how == standin.RerunFailed:
-		return intended, "artifact, attempt 1"
+		return gone, "artifact, attempt 1"
 	case artifacts:
 		return true, ""
 	}
-	return intended, "cluster, attempt 1"
+	return gone, "cluster, attempt 1"
 }
 
 // rerunAs makes the next run one of the next attempt, on another machine.
@@ -90,6 +90,9 @@ func (s *scene) expectAgain(at setting, r anew, w want) harness.Ended {
 			// It has stored the intent where that was not seen.
 			attempts = append(attempts, 2)
 			refused.outcome, refused.resumed, refused.records, refused.stored = "unknown", true, asIntended, is("true")
+			if w.reason == "job-vanished-after-dispatch" {
+				refused.records = w.records
+			}
 		}
 		before := s.attempts()
 		s.expect(s.run(), refused)

@@ -44,9 +44,10 @@ type slot struct {
 const addressLife = 5 * time.Minute
 
 // old reports whether the address may have ended, by what the storage says or by
-// its age.
+// its age: Azure says AuthenticationFailed of an address that has ended, azurite
+// AuthorizationFailure.
 func (s *slot) old(now time.Time, code string) bool {
-	return (code == "AuthenticationFailed" || now.Sub(s.created) >= addressLife) &&
+	return (code == "AuthenticationFailed" || code == "AuthorizationFailure" || now.Sub(s.created) >= addressLife) &&
 		(s.renewed.IsZero() || now.Sub(s.renewed) >= addressLife)
 }
 
