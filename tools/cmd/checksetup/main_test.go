@@ -53,7 +53,7 @@ func TestSlipsAreFound(t *testing.T) {
 		{"federation.sh", "name: $object_id", "name: $client_id", "federation.sh: does not apply namespace.yaml"},
 		{"federation.sh", "'Azure Kubernetes Service Cluster User Role'", "Owner", "federation.sh: does not have"},
 		{"namespace.yaml", "kind: RoleBinding", "kind: Rolebinding", "namespace.yaml: is not a Role and a RoleBinding"},
-		{"namespace.yaml", "roleRef:", "roleref:", "namespace.yaml: yaml: unmarshal errors: line 22: field roleref"},
+		{"namespace.yaml", "roleRef:", "roleref:", "namespace.yaml: yaml: unmarshal errors: line 25: field roleref"},
 		{"namespace.yaml", "namespace: fdai-runtime", "namespace: default", "namespace.yaml: rbac.authorization.k8s.io/v1"},
 	} {
 		t.Run(tc.file+" "+tc.new, func(t *testing.T) {
