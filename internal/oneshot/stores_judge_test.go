@@ -175,7 +175,7 @@ func (p *process) judgeStatus() {
 		for _, pl := range p.world.places {
 			// Where older steps are removed after the end, none is stored after it.
 			superfluous := p.stores.cleanup && k.record.Step != checkpoint.Terminal &&
-				slices.ContainsFunc(pl.of(k.name), func(r *row) bool { return r.step() == checkpoint.Terminal })
+				slices.ContainsFunc(pl.rows, func(r *row) bool { return r.name == k.name && r.step() == checkpoint.Terminal })
 			told(pl.kind.name, k, superfluous || slices.ContainsFunc(pl.rows, func(r *row) bool {
 				return r.name == k.name && r.holds(want) && (r.there() || r.removed || r.lostAfter(p))
 			}))

@@ -116,13 +116,9 @@ func New(o Options) *Store {
 		return o.Folder.Put(ctx, i.execution, i.record)
 	}))
 	for _, place := range o.Shared {
-		w := newWriter(ctx, place.Name(), s.notify, func(ctx context.Context, i *item) error {
+		s.writers = append(s.writers, newWriter(ctx, place.Name(), s.notify, func(ctx context.Context, i *item) error {
 			return s.writeLate(ctx, place, i)
-		})
-		if _, ok := place.(Cleaner); ok {
-			w.cleans = o.Cleanup
-		}
-		s.writers = append(s.writers, w)
+		}))
 	}
 	return s
 }

@@ -204,6 +204,8 @@ func TestCleanupComesLast(t *testing.T) {
 			have := c.calls
 			if len(have) > 0 && have[0] == "write dispatched" {
 				have = have[1:]
+			} else if test.lost && len(have) > 0 && have[len(have)-1] == "write dispatched" {
+				have = have[:len(have)-1] // nothing was removed
 			}
 			if !slices.Equal(have, test.want) {
 				t.Errorf("it was called %v, want %v", c.calls, test.want)

@@ -49,17 +49,17 @@ func (s *Store) writeLate(ctx context.Context, place checkpoint.Shared, i *item)
 		return err
 	}
 	if i.record.Step == checkpoint.Terminal && s.o.Cleanup {
-		s.clean(ctx, place, i)
+		i.cleaned = s.clean(ctx, place, i)
 	}
 	return nil
 }
 
-// clean removes the older steps, once the terminal record was seen in the place.
-// What keeps it from that is told and no more.
-func (s *Store) clean(ctx context.Context, place checkpoint.Shared, i *item) {
+// clean removes the older steps, once the terminal record was seen in the place, and
+// reports whether it did. What keeps it from that is told and no more.
+func (s *Store) clean(ctx context.Context, place checkpoint.Shared, i *item) bool {
 	cleaner, ok := place.(Cleaner)
 	if !ok {
-		return
+		return false
 	}
 	err := s.readBack(ctx, place, i)
 	if err == nil {
@@ -68,6 +68,7 @@ func (s *Store) clean(ctx context.Context, place checkpoint.Shared, i *item) {
 	if err != nil {
 		s.notify(fmt.Sprintf("checkpoint store %s: the older records of %s are kept: %s", place.Name(), i.execution, failureText(err)))
 	}
+	return err == nil
 }
 
 // readBack makes sure that a place has a good copy of a record.

@@ -42,9 +42,6 @@ type writer struct {
 	// wake ends a pause, and cut ends the present try.
 	wake chan struct{}
 	cut  context.CancelCauseFunc
-	// cleans says that the place removes what a terminal record makes superfluous:
-	// nothing older must come after that.
-	cleans bool
 	// closing says that nobody will mend a permission any more.
 	closing bool
 }
@@ -57,6 +54,8 @@ type item struct {
 	tried chan error
 	// err is the last answer, and says so before there was one.
 	err error
+	// cleaned says that with it the older steps of its execution were removed.
+	cleaned bool
 }
 
 func (i *item) is(execution string, step checkpoint.Step) bool {
@@ -214,7 +213,8 @@ func (w *writer) settle(i *item, err error) {
 	// What contradicts a record that is there will do so for ever.
 	code := failure.CodeOf(err)
 	forGood := errors.Is(err, checkpoint.ErrTaken) || code == failure.CheckpointDiffers || w.closing && code == failure.PermissionDenied
-	superfluous := err == nil && w.cleans && i.record.Step == checkpoint.Terminal
+	// Nothing older must come after older steps were removed.
+	superfluous := err == nil && i.cleaned
 	if err == nil || forGood {
 		w.pending = slices.DeleteFunc(w.pending, func(other *item) bool {
 			return other == i || superfluous && other.execution == i.execution
